@@ -131,3 +131,12 @@ def test_removed_spans_have_no_share_whosever_they_are(make_memory):
     shares, fewer = others_of(memory).probabilities(vectors, group)
     assert fewer.item() < total.item()
     assert shares.sum().item() == pytest.approx(1)
+
+
+def test_sentences_that_are_aside_are_no_neighbours_of_held_out_ones(make_memory):
+    memory = make_memory([4, 2, 4, 5, 1])
+    ones = [replace(each, weight=0.0 if place == 3 else 1.0) for place, each in enumerate(memory.sentences)]
+    others = others_of(replace(memory, sentences=ones))
+    near = others.nearest_sentences(memory.sentence_vectors[:2], others.duplicate_group[:2], 5)
+    assert sorted(near[0].tolist()) == [1, 4]
+    assert set(near[1].tolist()) < {0, 2, 4}

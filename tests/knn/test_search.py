@@ -53,6 +53,17 @@ def test_of_equal_sentences_those_that_count_more_come_first(make_memory):
     assert nearest_sentences(memory, torch.eye(4)[:1], 4).tolist() == [[2, 0, 1, 3]]
 
 
+def test_sentences_that_are_aside_take_no_place_among_the_nearest(make_memory):
+    memory = make_memory([2] * 5)
+    vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
+    order = nearest_sentences(memory, vectors, 5)
+    ones = [replace(each, weight=0.0 if place in (1, 3) else 1.0) for place, each in enumerate(memory.sentences)]
+    aside = nearest_sentences(replace(memory, sentences=ones), vectors, 5)
+    assert aside.tolist() == [[place for place in row if place not in (1, 3)] for row in order.tolist()]
+    nothing_else = [replace(each, weight=0.0) for each in memory.sentences]
+    assert torch.equal(nearest_sentences(replace(memory, sentences=nothing_else), vectors, 5), order)
+
+
 def test_sentences_that_are_nearly_alike_are_not_equal(make_memory):
     near = torch.nn.functional.normalize(torch.tensor([[1.0, 0.02, 0, 0], [1.0, 0.01, 0, 0]]), dim=1)
     memory = replace(make_memory([1, 1]), sentence_vectors=near)

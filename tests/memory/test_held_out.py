@@ -1,5 +1,6 @@
-"""Held-out spans: the memory's own spans of the same words, and what becomes of them with one more."""
+"""How far a correction may go, by the memory's own spans of the same words."""
 
+import math
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,7 @@ import torch
 import nearspan
 from nearspan.document import Span
 from nearspan.memory.editor import Editor
-from nearspan.memory.held_out import HeldOut, LikeSpans
-
-PERSON, PLACE = 1, 2
+from nearspan.memory.held_out import SURE, HeldOut
 
 
 @pytest.fixture(scope="module")
@@ -28,25 +27,8 @@ def row_of(editor: Editor, sentence: int, first: int, stop: int) -> int:
     return int(here.nonzero())
 
 
-def like_spans(*log_sums: tuple[float, float]) -> LikeSpans:
-    """Spans that are PERSON, with the log sums of PERSON and PLACE, and as like the corrected one as can be: 0."""
-    sums = torch.tensor([[-9.0, *each] for each in log_sums])
-    return LikeSpans(torch.arange(len(sums)), torch.full((len(sums),), PERSON), sums, torch.zeros(len(sums)))
-
-
-def test_a_weight_mends_what_it_puts_ahead():
-    mended, broken = like_spans((0, 1), (0, 5), (3, 0)).changes(PERSON, 2.0)
-    assert (mended.tolist(), broken.tolist()) == ([True, False, False], [False, False, False])
-
-
-def test_a_weight_breaks_what_it_puts_behind():
-    mended, broken = like_spans((0, 1), (1, 0), (3, 0)).changes(PLACE, 2.0)
-    assert (mended.tolist(), broken.tolist()) == ([False, False, False], [False, True, False])
-
-
-def test_a_right_label_that_leads_by_too_little_counts_as_broken_where_that_is_asked():
-    _, broken = like_spans((1, 0), (3, 0), (9, 0)).changes(PLACE, 2.0, sure=2.0)
-    assert broken.tolist() == [True, True, False]
+def room(editor: Editor, row: int) -> float:
+    return HeldOut(editor.model, editor.model.datastore).room(row)
 
 
 @pytest.mark.parametrize("search", ["nearest", "whole"])
@@ -54,27 +36,35 @@ def test_a_right_label_that_leads_by_too_little_counts_as_broken_where_that_is_a
 def test_a_held_out_span_is_judged_as_by_a_memory_without_its_sentence(folders, pooled, tmp_path, kind, search):
     editor = Editor.open(shutil.copytree(folders["instance"] if kind == "words" else pooled, tmp_path / "model"), "cpu")
     editor.model.set_search(search)
-    like = HeldOut(editor.model, editor.model.datastore).like(row_of(editor, 3, 0, 1))  # Ada met Bob in Paris
-    [place] = (like.rows == row_of(editor, 7, 5, 6)).nonzero().flatten().tolist()
-    expected = dict(zip(editor.model.labels, like.log_sums[place].softmax(0).tolist(), strict=True))
-    editor.remove(7)  # She went to Lima with Ada
+    row = row_of(editor, 7, 5, 6)  # She went to Lima with Ada
+    sums = HeldOut(editor.model, editor.model.datastore)._log_sums(editor.model.datastore.labels.new_tensor([row]))
+    expected = dict(zip(editor.model.labels, sums[0].softmax(0).tolist(), strict=True))
+    editor.remove(7)
     found = editor.model.explain_span("She went to Lima with Ada", Span.of(22, 25)).probabilities
     assert found == pytest.approx(expected, abs=1e-4)
 
 
-def test_like_spans_are_those_of_the_same_words_in_any_case_and_in_other_sentences(folders, tmp_path):
+def test_a_correction_has_room_until_it_would_draw_the_same_words_with_another_label(folders, tmp_path):
+    """Rome is a place in two sentences of the memory; let it be a person in a third."""
     editor = Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
-    editor.add("[ADA](PERSON) left", weight=1)
-    editor.add("[Ada](PERSON) lives in [Oslo](PLACE)", weight=1)  # a copy of sentence 0
-    editor.remove(3, Span.of(0, 3))
-    memory = editor.model.datastore
-    like = HeldOut(editor.model, memory).like(row_of(editor, 0, 0, 1))
-    ids = [memory.ids[number] for number in memory.sentence[like.rows].tolist()]
-    assert sorted(zip(ids, like.labels.tolist(), strict=True)) == [(7, PERSON), (11, 0), (12, PERSON)]  # 11: Ada Moon
+    editor.add(nearspan.markup("[Rome](PERSON) met Ada", id="wrong"), weight=1)
+    row = row_of(editor, 12, 0, 1)
+    most = room(editor, row)
+    memory, held_out = editor.model.datastore, HeldOut(editor.model, editor.model.datastore)
+    person, place = (editor.model.labels.index(label) for label in ("PERSON", "PLACE"))
+    rows = held_out._same_words(row)
+    assert set(memory.labels[rows].tolist()) == {place}
+    with torch.inference_mode():
+        sums, scores = held_out._log_sums(rows), memory.rows(rows).float() @ memory.rows(row).float()
+    left = []
+    for before, score in zip(sums.tolist(), scores.tolist(), strict=True):
+        right = before.index(max(before)) == place
+        drawn = math.log(math.exp(before[person]) + math.exp(score + most + SURE))  # with all the room there is
+        left += [before[place] - drawn] if right else []
+    assert min(left) == pytest.approx(0, abs=1e-3)
 
 
-def test_words_that_are_in_no_other_sentence_have_no_like_spans(folders, tmp_path):
+def test_a_correction_has_all_room_where_nothing_stands_against_it(folders, tmp_path):
     editor = Editor.open(shutil.copytree(folders["instance"], tmp_path / "model"), "cpu")
-    like = HeldOut(editor.model, editor.model.datastore).like(row_of(editor, 5, 4, 5))  # 21
-    assert [len(part) for part in (like.rows, like.labels, like.log_sums, like.scores)] == [0, 0, 0, 0]
-    assert [part.tolist() for part in like.changes(PERSON, 9.0)] == [[], []]
+    assert room(editor, row_of(editor, 5, 4, 5)) == math.inf  # 21 is in no other sentence
+    assert room(editor, row_of(editor, 6, 5, 6)) == math.inf  # Lima is a place in its other sentence too

@@ -40,12 +40,11 @@ def test_an_edit_says_that_training_is_due_where_it_makes_it_so():
     ]
 
 
-def test_a_receipt_says_what_is_mended_broken_and_limited():
-    limited = Outcome((), "", ((0, 1, 9.0, 0.0),), 2, 1, ("Oslo",))
+def test_a_receipt_says_what_counts_less_elsewhere():
+    limited = Outcome(carried=((0, 1, 9.0, 0.0),), limited=("Oslo",))
     summary, lines = weights_found([[7]], [limited])
     assert summary == ": 1 span counts 9 times, which is enough"
     assert lines == [
-        "the same words in the memory's sentences, held out: 2 mended, 1 broken",
-        "sentence 7: elsewhere 'Oslo' counts less than here: it would break more than it mends, or the memory gives "
-        "these words several labels",
+        "sentence 7: elsewhere 'Oslo' counts less than here, so that the same words in the memory keep their other "
+        "labels",
     ]

@@ -114,6 +114,56 @@ def test_evidence_counts_a_weight_as_predictions_do(open_editor, kind: str):
         assert evidence.probabilities[entity.label] == pytest.approx(entity.score, abs=1e-5)
 
 
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+@pytest.mark.parametrize("kind", ["words", "own", "spans"])
+def test_a_misread_sentence_speaks_for_its_corrected_words_alone(open_editor, kind: str, search: str):
+    editor = open_editor(kind, search)
+    before = probabilities(editor.model)
+    editor.add(nearspan.markup("[Rome](PERSON) met [Rome](PERSON) in Lima", id="wrong"))
+    [one] = editor.sentences(document="wrong")
+    assert one.weight == 0
+    assert {span.text(one.text) for span, *_ in one.carried} <= {"Rome"}
+    assert said(editor.model, one.text) == [("Rome", "PERSON"), ("Rome", "PERSON"), ("Lima", "PLACE")]
+    after = probabilities(editor.model)
+    torch.testing.assert_close(after, before, atol=1e-6, rtol=0)
+    assert search == "whole" or torch.equal(after, before)
+    evidence = editor.model.explain_span(one.text, Span.of(0, 4), k=1_000)
+    for label, group in evidence.neighbours.items():
+        assert sum(each.weight for each in group) == pytest.approx(evidence.probabilities[label], abs=1e-5)
+    loaded = Model.load(editor.folder, "cpu")
+    loaded.set_search(search)
+    torch.testing.assert_close(probabilities(loaded), after)
+    editor.build()
+    assert [each.weight for each in editor.sentences(document="wrong")] == [0]
+    assert said(editor.model, one.text)[0] == ("Rome", "PERSON")
+
+
+def test_a_sentence_that_is_read_right_stays_among_the_others_and_so_does_one_with_a_new_label(open_editor):
+    editor = open_editor("words")
+    editor.add(nearspan.markup("[Ada](PERSON) lives in [Oslo](PLACE)", id="right"))
+    editor.add(nearspan.markup("[Aspirin](DRUG) helps Ada", id="new"))
+    editor.relabel(0, Span.of(0, 3), "PLACE")
+    views = [editor.sentences(document=name)[0] for name in ("right", "new", "d0")]
+    assert [view.weight for view in views] == [1, 1, 1]
+    assert [bool(view.carried) for view in views] == [False, True, True]
+
+
+def test_a_correction_that_is_corrected_again_stays_aside_until_it_is_read_right(open_editor):
+    editor = open_editor("words")
+    before = probabilities(editor.model)
+    editor.add(nearspan.markup("[Ada](PERSON) lives in [Rome](PERSON)", id="wrong"))
+    [one] = editor.sentences(document="wrong")
+    editor.relabel(one.id, Span.of(0, 3), "PLACE")
+    assert said(editor.model, one.text) == [("Ada", "PLACE"), ("Rome", "PERSON")]
+    assert editor.sentence(one.id).weight == 0
+    editor.relabel(one.id, Span.of(0, 3), "PERSON")
+    editor.relabel(one.id, Span.of(13, 17), "PLACE")
+    assert (editor.sentence(one.id).weight, editor.sentence(one.id).carried) == (1, ())
+    for _ in range(4):
+        editor.undo()
+    assert torch.equal(probabilities(editor.model), before)
+
+
 def test_a_weight_is_kept_on_disk(open_editor, tmp_path: Path):
     editor = open_editor("words")
     editor.add(ADDED, weight=2.5)

@@ -397,6 +397,7 @@ def _render(sentence: SentenceView, colours: LabelColours) -> Text:
 
     labels = [(entity.span, entity.label) for entity in sentence.entities]
     text = mark_spans(sentence.text, [*labels, *((span, "removed") for span in sentence.removed)], colours)
-    source = f"   {sentence.document}" + (f" ×{sentence.weight:g}" if sentence.weight != 1 else "")
+    source = f"   {sentence.document}" + (f" ×{sentence.weight:g}" if sentence.weight not in (0, 1) else "")
+    source += ", for its corrected words" if not sentence.weight else ""
     source += f" entities ×{sentence.entity_weight:g}" if sentence.entity_weight != 1 else ""
     return Text.assemble((f"{sentence.id:>6}  ", "bold"), Text(" ").join(text.split("\n")), (source, "dim"))

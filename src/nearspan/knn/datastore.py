@@ -46,7 +46,7 @@ class Datastore:
     stop: Tensor  # [N]
     starts: Tensor  # [M]
     counts: Tensor  # [M]
-    log_weights: Tensor  # [N] of how many times a span counts
+    log_weights: Tensor  # [N] of how many times a span counts; -inf: only where its words are read, if it is carried
     _: KW_ONLY
     names: tuple[str, ...]  # of the labels by their numbers, null's "" first
     own_labels: int  # of these the model's own come first; the others are labels because sentences have them
@@ -122,6 +122,11 @@ class Datastore:
             vectors = vectors.with_entities(self.sentences, self, self.labels)
         return replace(self, vectors=vectors, sentence_vectors=sentence_vectors.T.contiguous().T)
 
+    def with_weights(self, sentences: Sequence[MemorySentence], log_weights: Tensor) -> Datastore:
+        """The same spans, which count otherwise; the sentences differ in nothing else."""
+        vectors = self.vectors.with_weights(sentences) if isinstance(self.vectors, WordTable) else self.vectors
+        return replace(self, sentences=sentences, log_weights=log_weights, vectors=vectors)
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -171,11 +176,14 @@ class Datastore:
 
     @cached_property
     def entities_by_label(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Vectors [E, H] of the spans that have a label, their labels [E], which rise, and log of their weights [E].
+        """Vectors [E, H] of the spans that have a label and count, their labels [E], which rise, and log of their
+        weights [E].
 
         Kept by words, the vectors are without what all spans begin with.
         """
         labels, order = self.labels[self.entity_rows].sort(stable=True)
+        counts = self.log_weights[self.entity_rows[order]] > -torch.inf
+        labels, order = labels[counts], order[counts]
         rows = self.entity_rows[order]
         vectors = self.vectors.entities[:-1][order] if isinstance(self.vectors, WordTable) else self.rows(rows).float()
         return vectors, labels, self.log_weights[rows]
@@ -211,9 +219,17 @@ class Datastore:
         return self.log_weights[rows].masked_fill(self.labels[rows] < 0, -torch.inf)
 
     @cached_property
+    def aside(self) -> Tensor:
+        """Which sentences [M] take no place among the nearest, unless there are no others: they speak for their carried
+        spans' words alone."""
+        weights = [sentence.weight for sentence in self.sentences]
+        aside = torch.tensor(weights, device=self.starts.device) == 0
+        return aside & ~aside.all()
+
+    @cached_property
     def sentence_offsets(self) -> Tensor:
         """What is added to the sentences' cosines [M]: of equal ones those whose spans count more come first, then the
-        earlier ones, whatever the rounding of a cosine."""
+        earlier ones, whatever the rounding of a cosine; -inf for those that are aside."""
         vectors, device = self.sentence_vectors, self.starts.device
         favoured = torch.zeros_like(self.starts, dtype=torch.bool)
         favoured[self.sentence[self.log_weights > 0]] = True
@@ -225,7 +241,8 @@ class Datastore:
         begins = torch.ones_like(steps)
         begins[1:] = marks[order].diff() != 0
         before = steps - (steps * begins).cummax(0).values  # how many of its kind come before each
-        return -TIE * torch.empty_like(before).scatter_(0, order, before).float()
+        offsets = -TIE * torch.empty_like(before).scatter_(0, order, before).float()
+        return offsets.masked_fill_(self.aside, -torch.inf)
 
     @cached_property
     def carried(self) -> Carried | None:
@@ -310,8 +327,8 @@ def label_spans(
     table[rank[label_real], label_rows[label_real]] = label_numbers[label_real]
     logs = torch.zeros(len(spans.first))
     if weighted:
-        logs = torch.tensor([math.log(sentence.weight) for sentence in sentences])[spans.sentence]
-        entity_logs = torch.tensor([math.log(sentence.entity_weight) for sentence in sentences])[spans.sentence]
+        logs = torch.tensor([sentence.weight for sentence in sentences]).log()[spans.sentence]
+        entity_logs = torch.tensor([sentence.entity_weight for sentence in sentences]).log()[spans.sentence]
         logs = torch.where(table[0] > 0, logs + entity_logs, logs)
         times, weight_real = torch.tensor([mark[3] for mark in weight_marks]), real[len(label_marks) :]
         logs[rows[len(label_marks) :][weight_real]] += times[weight_real]

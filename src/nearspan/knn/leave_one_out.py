@@ -57,8 +57,9 @@ class LeaveOneOut:
     def nearest_sentences(self, vectors: Tensor, group: Tensor, count: int) -> Tensor:
         """The other sentences with the highest cosine, for sentence vectors [B, E]: ids [B, count], or fewer."""
         cosines = functional.normalize(vectors.float(), dim=1) @ self.datastore.sentence_vectors.T  # [B, M]
-        left_out = self.duplicate_group == group[:, None]
-        most = len(self.duplicate_group) - int(torch.bincount(self.duplicate_group).max())  # every sentence has them
+        left_out = (self.duplicate_group == group[:, None]) | self.datastore.aside
+        groups = self.duplicate_group[~self.datastore.aside]
+        most = len(groups) - int(torch.bincount(groups, minlength=1).max())  # every sentence has them
         return top_columns(cosines.masked_fill_(left_out, -torch.inf), min(count, most))
 
     def probabilities(self, vectors: Tensor, group: Tensor, progress: Progress | None = None) -> tuple[Tensor, Tensor]:
@@ -122,13 +123,15 @@ class LeaveOneOut:
         vote = self.datastore.vote
         queries = functional.normalize(vectors.float(), dim=1) if cosine else vectors.float() / vote.temperature
         votes = vote.label_weights(self.datastore.names).to(queries.device).log()
+        log_weights = torch.zeros_like(self.datastore.log_weights) if cosine else self.datastore.log_weights
+        votes = torch.zeros_like(votes) if cosine else votes
         all_rows = self._rows(label)
         for rows in all_rows.split(PART):
             keys = self.datastore.rows(rows).float()
             keys = (functional.normalize(keys, dim=1) if cosine else keys).T
             groups = self.duplicate_group[self.datastore.sentence[rows]]
             removed = self.datastore.labels[rows] < 0
-            offsets = (self.datastore.log_weights[rows] + votes[self.datastore.labels[rows]]) * (not cosine)
+            offsets = log_weights[rows] + votes[self.datastore.labels[rows]]
             for first in range(0, len(queries), PIECE):
                 piece = slice(first, first + PIECE)
                 scores = torch.addmm(offsets, queries[piece], keys)

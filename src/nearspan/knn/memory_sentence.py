@@ -21,7 +21,7 @@ class MemorySentence:
     words: tuple[Fragment, ...]
     entities: tuple[LabelledSpan[str], ...]  # contiguous ones first
     removed: tuple[tuple[int, int], ...] = ()  # spans, first word and stop, that are remembered no more
-    weight: float = 1.0  # so many copies does the sentence count as
+    weight: float = 1.0  # so many copies does the sentence count as; 0: it speaks for its carried spans' words alone
     entity_weight: float = 1.0  # and each of its entities as so many times more
     span_weights: tuple[tuple[int, int, float], ...] = ()  # spans, first word and stop, that count so many times
     carried: tuple[tuple[int, int, float, float], ...] = ()  # spans that count so many times more for the same words:
@@ -94,12 +94,12 @@ class MemorySentence:
             if not 0 <= first < stop <= len(words):
                 raise ValueError(f"the {label} over words {first} to {stop} is outside its sentence of {len(words)}")
         weight, entity_weight = float(content.get("weight", 1.0)), float(content.get("entity_weight", 1.0))
-        for number in (weight, entity_weight, *(times for _, _, times in span_weights), *(each[2] for each in carried)):
+        for number in (entity_weight, *(times for _, _, times in span_weights), *(each[2] for each in carried)):
             if not 0 < number < math.inf:
                 raise ValueError(f"a weight is {number}, not a number above 0")
-        for *_, like in carried:
-            if not 0 <= like < math.inf:
-                raise ValueError(f"a weight is {like}, not a number from 0")
+        for number in (weight, *(each[3] for each in carried)):
+            if not 0 <= number < math.inf:
+                raise ValueError(f"a weight is {number}, not a number from 0")
         where = (str(content["document"]), int(content["number"]), str(content["text"]))
         return cls(*where, words, entities, removed, weight, entity_weight, span_weights, carried)
 

@@ -16,11 +16,11 @@ def nearest_sentences(datastore: Datastore, vectors: Tensor, count: int) -> Tens
     """The `count` sentences of the datastore with the highest cosine, for sentence vectors [B, E]: ids [B, count].
 
     Of those that are equally near, such as many copies of one sentence, the ones made to count more come first,
-    then the earlier ones.
+    then the earlier ones. Those that are aside are not among them.
     """
     queries = functional.normalize(vectors.float(), dim=1)
     parts = queries.split(len(queries) if queries.is_cuda else SENTENCES)
-    count = min(count, len(datastore.sentence_vectors))
+    count = min(count, int((~datastore.aside).sum()))
     offsets, keys = datastore.sentence_offsets, datastore.sentence_vectors.T
     return torch.cat([top_columns(torch.addmm(offsets, part, keys), count) for part in parts])
 

@@ -115,24 +115,25 @@ class WordTable:
     ) -> WordTable:
         """The same words in sentences [M] with other weights, and spans [N] with other labels [N]."""
         device = self.gaps.device
-        apart = [bool(each.removed or each.span_weights) or each.weight * each.entity_weight != 1 for each in sentences]
-        set_apart = torch.tensor(apart, dtype=torch.bool, device=device)
         rows = (labels > 0).nonzero().flatten()
         sentence, first, stop, labels = (
             column[rows].to(device) for column in (spans.sentence, spans.first, spans.stop, labels)
         )
         vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
-        lengths = torch.diff(self.starts, append=self.starts.new_tensor([len(self.steps)]))
-        return replace(
-            self,
-            entities=functional.pad(vectors, (0, 0, 0, 1)),
-            counts=(lengths + 1) * ~set_apart,
-            labels=labels,
-            entity_starts=counts.cumsum(0) - counts,
-            entity_counts=counts * ~set_apart,
-            set_apart=set_apart,
+        entities, entity_starts = functional.pad(vectors, (0, 0, 0, 1)), counts.cumsum(0) - counts
+        return replace(self, entities=entities, labels=labels, entity_starts=entity_starts).with_weights(sentences)
+
+    def with_weights(self, sentences: Sequence[MemorySentence]) -> WordTable:
+        """The same words and entities in sentences [M] with other weights."""
+        apart = [bool(each.removed or each.span_weights) or each.weight * each.entity_weight != 1 for each in sentences]
+        set_apart = torch.tensor(apart, dtype=torch.bool, device=self.gaps.device)
+        lengths, entity_counts = (
+            torch.diff(starts, append=starts.new_tensor([total]))
+            for starts, total in ((self.starts, len(self.steps)), (self.entity_starts, len(self.labels)))
         )
+        counts, entity_counts = (lengths + 1) * ~set_apart, entity_counts * ~set_apart
+        return replace(self, counts=counts, entity_counts=entity_counts, set_apart=set_apart)
 
     def with_own_begins(self) -> WordTable:
         """The same with a begin for each word, where all spans begin alike; as they do where there is but one word."""

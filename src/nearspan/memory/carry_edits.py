@@ -49,7 +49,7 @@ def carry_edits(old: Path | str, new: Path | str) -> int:
         whole = [(each.entities, each.identifiers) for each in sync.model.memory_sentences(document)]
         if whole != [(each.entities, each.identifiers) for each in sentences]:  # some of it was edited since
             document = labelled_document(sentences, sync.model.recipe.suggester.unit)
-        weights = {each.weight for each in sentences} - {1.0}
+        weights = {each.weight for each in sentences} - {0.0, 1.0}
         entity_weight = sentences[0].entity_weight
         weight: Weight = weights.pop() if len(weights) == 1 else "enough" if entity_weight == 1 else 1.0
         editor.add(document, weight, entity_weight=entity_weight, review=reviews.get(first))

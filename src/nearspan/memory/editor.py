@@ -188,16 +188,21 @@ class Editor:
             once = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
             trial = self._with_vote(concatenate([datastore, once]), change)
             if finds_weights:
-                target = Target(labelled.sentences, queries, [[each] for each in ids])
+                labels = [{gold.label for gold in sentence.entities} for sentence in sentences]
+                aside = [i for i, names in enumerate(labels) if self._has_learned(names)]
+                target = Target(labelled.sentences, queries, [[each] for each in ids], aside)
                 outcomes = reweight(model, trial, target)
-                change |= {"weight": 1.0, "span_weights": [outcome.span_weights for outcome in outcomes]}
-                change["carried"] = [outcome.carried for outcome in outcomes]
+                change |= {
+                    "weights": [outcome.weight for outcome in outcomes],
+                    "span_weights": [outcome.span_weights for outcome in outcomes],
+                    "carried": [outcome.carried for outcome in outcomes],
+                }
                 note, misread = receipts.weights_found(target.ids, outcomes)
                 receipt += misread
                 weights = zip(sentences, outcomes, strict=True)
                 sentences = [
-                    replace(sentence, span_weights=outcome.span_weights, carried=outcome.carried)
-                    for sentence, outcome in weights
+                    replace(sentence, weight=each.weight, span_weights=each.span_weights, carried=each.carried)
+                    for sentence, each in weights
                 ]
             else:
                 note = self._weight_note(weight, entity_weight)
@@ -275,9 +280,11 @@ class Editor:
             else:
                 change["weight"] = 1.0
                 trial = self._with_vote(self._sync.revise(self._sync.after("relabel", change)), change)
-                target = self._target(ids)
+                stands_aside = all(self._sentence(each).weight == 0 for each in ids)
+                stays_aside = stands_aside and self._has_learned({label} - {""})
+                target = replace(self._target(ids), aside=[0] if stays_aside else [])
                 [outcome] = outcomes = reweight(self.model, trial, target)
-                change |= {"span_weights": outcome.span_weights, "carried": outcome.carried}
+                change |= {"weight": outcome.weight, "span_weights": outcome.span_weights, "carried": outcome.carried}
                 note, misread = receipts.weights_found(target.ids, outcomes)
             after = self._sync.after("relabel", change).sentences
             if all(after[each].is_like(self._sentence(each)) for each in ids):
@@ -441,6 +448,10 @@ class Editor:
         note = f": weight {weight:g}" if weight not in ("enough", 1) else ""
         note += f": its entities count {entity_weight:g} times" if entity_weight != 1 else ""
         return note + f": {WITHOUT_MEMORY}" * (not self.model.datastore_weight)
+
+    def _has_learned(self, labels: Iterable[str]) -> bool:
+        """Whether the model was trained with these labels, and with all that its memory was built with."""
+        return {*self._sync.datastore().own_names, *labels} <= {*self.model.trained_labels}
 
     def _target(self, ids: Sequence[int]) -> Target:
         """A sentence that the memory holds, perhaps several times, to be read again."""

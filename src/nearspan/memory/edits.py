@@ -154,14 +154,13 @@ class Revision:
                 f"the added document {document.id!r} has {len(sentences)} sentences, not {change['count']}"
             )
         weight, entity_weight = (float(change.get(name, 1)) for name in ("weight", "entity_weight"))
-        weights = change.get("span_weights") or [()] * len(sentences)
+        weights = change.get("weights") or [weight] * len(sentences)
+        span_weights, carried = (change.get(name) or [()] * len(sentences) for name in ("span_weights", "carried"))
         self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
-        for number, (sentence, own_weights) in enumerate(zip(sentences, weights, strict=True), start=first):
-            self.sentences[number] = replace(
-                sentence, weight=weight, entity_weight=entity_weight, span_weights=tuple(own_weights)
-            )
-        for number, carried in zip(range(first, self.next_id), change.get("carried", ()), strict=False):
-            self.sentences[number] = replace(self.sentences[number], carried=tuple(carried))
+        rows = zip(sentences, weights, span_weights, carried, strict=True)
+        for number, (sentence, times, spans, elsewhere) in enumerate(rows, start=first):
+            own = {"span_weights": tuple(spans), "carried": tuple(elsewhere)}
+            self.sentences[number] = replace(sentence, weight=float(times), entity_weight=entity_weight, **own)
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None, identifier: str = "") -> MemorySentence:

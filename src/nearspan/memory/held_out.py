@@ -1,47 +1,23 @@
-"""What a correction would change elsewhere: the memory's own spans of the same words, each with its sentence held out.
+"""How far a correction may go: the memory's own spans of the same words, each with its sentence held out.
 
-Probabilities are sums over training spans, so that those of a span without its own sentence are known, and so is what
-becomes of them with one more span of any weight: nothing is read again, and each weight is tried in one product.
+Probabilities are sums over training spans, so that those of a span without its own sentence are known, and so is how
+often one more span may count before it outweighs them. Nothing is read again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from nearspan.encoders.word_keys import span_keys, word_keys
 from nearspan.knn import Datastore, LeaveOneOut, log_label_sums
 from nearspan.model import Model
-from nearspan.spans import candidate_number
+from nearspan.spans import candidate_number, one_hot_labels
 
-MOST = 300  # spans of the same words that are looked at: those that are most like the corrected one
-SURE = 2.0  # log odds by which a right label must stay ahead: what the model has learned from is read too surely
-
-
-@dataclass(frozen=True)
-class LikeSpans:
-    """S spans of the memory with the same words as a corrected one, and what the rest of the memory says of them."""
-
-    rows: Tensor  # [S]
-    labels: Tensor  # [S]
-    log_sums: Tensor  # [S, 1 + Y] log of the weights of each label's spans
-    scores: Tensor  # [S] with the corrected span
-
-    def lead(self, log_sums: Tensor) -> Tensor:
-        """By how much the right labels are ahead of all others [S]."""
-        gold = functional.one_hot(self.labels, log_sums.shape[1]).bool()
-        return log_sums.masked_fill(~gold, -torch.inf).amax(1) - log_sums.masked_fill(gold, -torch.inf).amax(1)
-
-    def changes(self, label: int, log_weight: float, sure: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Which of them [S] are read right from now on, and which no more, with the corrected span counting so."""
-        sums = self.log_sums.clone()
-        sums[:, label] = torch.logaddexp(sums[:, label], self.scores + log_weight)
-        before, after = self.lead(self.log_sums), self.lead(sums)
-        broken = (before >= 0) & (after < sure) & (after < before)
-        return (before < 0) & (after >= 0), broken
+MOST = 100  # spans of the same words with other labels that are looked at: those that are most like the corrected one
+SURE = 2.0  # log odds by which their labels must stay ahead: what the model has learned from is read too surely
 
 
 class HeldOut:
@@ -56,8 +32,28 @@ class HeldOut:
         self._sentence = torch.repeat_interleave(torch.arange(len(self._lengths)), self._lengths)
 
     @torch.inference_mode()
-    def like(self, row: int) -> LikeSpans:
-        """The memory's other spans with the words of the one at a row, those first that are most like it."""
+    def room(self, row: int) -> float:
+        """log of how often the span at a row may count for the same words elsewhere; infinite where nothing is there.
+
+        So often that none of the memory's other spans of these words, with other labels and read right without it, is
+        read otherwise with it.
+        """
+        datastore = self.datastore
+        label, rows = datastore.labels[row], self._same_words(row)
+        rows = rows[~datastore.has_label(int(label))[rows]]
+        vote, corrected = datastore.vote, datastore.rows(rows.new_tensor([row])).float()[0]
+        scores = datastore.rows(rows).float() @ corrected / vote.temperature
+        scores += vote.label_weights(datastore.names).to(scores.device)[label].log()
+        best = scores.topk(min(MOST, len(scores)))
+        rows, scores = rows[best.indices], best.values
+        gold = one_hot_labels(datastore.labels[rows], datastore.further[:, rows], len(datastore.names)) > 0
+        sums = self._log_sums(rows)
+        right, rival = (sums.masked_fill(mask, -torch.inf).amax(1) for mask in (~gold, gold))
+        left = right + torch.log1p(-(sums[:, label] - right).exp()) - scores - SURE
+        return min(left[right > rival].tolist(), default=math.inf)
+
+    def _same_words(self, row: int) -> Tensor:
+        """The rows of the memory's spans with the words of the one at a row, in other sentences."""
         datastore = self.datastore
         number, first, width = (
             int(column) for column in (datastore.sentence[row], datastore.first[row], datastore.stop[row])
@@ -74,14 +70,7 @@ class HeldOut:
         kept = (firsts + width <= self._lengths[sentences]) & (groups[sentences] != groups[number])
         sentences, firsts = sentences[kept], firsts[kept]
         numbers = candidate_number(firsts, firsts + width, self._lengths[sentences], datastore.max_width)
-        rows = (datastore.starts.cpu()[sentences] + numbers).to(datastore.labels.device)
-        rows = rows[datastore.labels[rows] >= 0]
-        vote, corrected = datastore.vote, datastore.rows(torch.tensor([row], device=rows.device)).float()[0]
-        scores = datastore.rows(rows).float() @ corrected / vote.temperature
-        scores += vote.label_weights(datastore.names)[datastore.labels[row]].log()
-        best = scores.topk(min(MOST, len(scores)))
-        rows, scores = rows[best.indices], best.values
-        return LikeSpans(rows, datastore.labels[rows], self._log_sums(rows), scores)
+        return (datastore.starts.cpu()[sentences] + numbers).to(datastore.labels.device)
 
     def _log_sums(self, rows: Tensor) -> Tensor:
         """log of the weights of each label's spans [S, 1 + Y] for the spans at some rows, their sentences left out."""

@@ -18,7 +18,8 @@ Pair = tuple[Count, Count]  # of characters or words, half-open
 Times = Annotated[float, Field(gt=0, allow_inf_nan=False)]  # how often a sentence or a span counts
 
 
-Carried = tuple[Count, Count, Times, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+TimesOrNone = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Carried = tuple[Count, Count, Times, TimesOrNone]
 
 
 class _Document(_Strict):
@@ -49,6 +50,7 @@ class _Add(_Strict):
     count: Count  # of its sentences
     weight: Times = 1.0
     entity_weight: Times = 1.0
+    weights: list[TimesOrNone] = []  # of its sentences, where they differ
     span_weights: list[list[tuple[Count, Count, Times]]] = []
     carried: list[list[Carried]] = []
     review: _Review | None = None  # where it is an answer
@@ -60,7 +62,7 @@ class _Relabel(_Strict):
     span: list[Pair]
     label: str
     identifier: str = ""
-    weight: Times = 1.0
+    weight: TimesOrNone = 1.0
     span_weights: list[tuple[Count, Count, Times]] = []
     carried: list[Carried] = []
     vote: _Vote | None = None

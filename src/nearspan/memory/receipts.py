@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence, Vote
-from nearspan.memory.reweight import UNTRIED, Outcome
+from nearspan.memory.reweight import REACH, Outcome
 
 FEWEST = 20  # corrections, or limited ones, after which training again is due
 SHARE = 0.01  # of the memory's sentences that are corrections, likewise
@@ -54,19 +54,11 @@ def weights_found(ids: Sequence[Sequence[int]], outcomes: Sequence[Outcome]) -> 
         )
     pairs = list(zip(ids, outcomes, strict=True))
     misread = [f"sentence {copies[0]} is still misread: {o.failure}" for copies, o in pairs if o.failure]
-    if any(len(outcome.carried) > len(outcome.untried) for outcome in outcomes):
-        mended, broken = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("mended", "broken"))
-        misread.append(f"the same words in the memory's sentences, held out: {mended} mended, {broken} broken")
     for copies, outcome in pairs:
         misread += [
-            f"sentence {copies[0]}: elsewhere {text!r} counts less than here: it would break more than it mends, or "
-            "the memory gives these words several labels"
+            f"sentence {copies[0]}: elsewhere {text!r} counts less than here, so that the same words in the memory "
+            "keep their other labels"
             for text in outcome.limited
-        ]
-        misread += [
-            f"sentence {copies[0]}: elsewhere {text!r} counts {UNTRIED:.0f} times at most, as the memory has no other "
-            "such words to try it on"
-            for text in outcome.untried
         ]
     return f": {'; '.join(parts)}", misread
 
@@ -109,7 +101,7 @@ def training_due(sentences: Iterable[MemorySentence]) -> str:
     for sentence in sentences:
         total += 1
         corrected += bool(sentence.carried)
-        limited += any(like < own and like != UNTRIED for *_, own, like in sentence.carried)
+        limited += any(like < min(own, REACH) for *_, own, like in sentence.carried)
     reasons = []
     if corrected >= max(FEWEST, SHARE * total):
         reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")
@@ -131,7 +123,8 @@ def sentence_line(number: int, sentence: MemorySentence) -> str:
         f"{sentence.characters(gold.fragments).text(sentence.text)!r} {gold.label} {gold.identifier}".rstrip()
         for gold in entities
     ]
-    weight = f", weight {sentence.weight:g}" if sentence.weight != 1 else ""
+    weight = f", weight {sentence.weight:g}" if sentence.weight not in (0, 1) else ""
+    weight += ", for its corrected words alone" if not sentence.weight else ""
     weight += f", entities {sentence.entity_weight:g} times" if sentence.entity_weight != 1 else ""
     return (
         f"sentence {number} of {sentence.document!r}: {sentence.text!r} ({', '.join(names) or 'no entities'}){weight}"

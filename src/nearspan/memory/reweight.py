@@ -21,7 +21,7 @@ from nearspan.errors import EditError
 from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
 from nearspan.memory.edits import CarriedWeights, SpanWeights
-from nearspan.memory.held_out import SURE, HeldOut
+from nearspan.memory.held_out import HeldOut
 from nearspan.model import Model
 from nearspan.model.decode import decode
 from nearspan.model.predict import of_whole_words
@@ -32,10 +32,8 @@ Weight = float | Literal["enough"]
 
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
-UNTRIED = 10.0  # how often a span counts elsewhere, at most, that no other span of the memory speaks for or against
-AGREED = 0.8  # of the memory's spans of the same words, at least, have the label that a correction says elsewhere too
+REACH = 3_000.0  # how often a span counts for its words elsewhere: about as often as there are spans beside it
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
-LOWER = (0.0, 0.5, 1.0, 2.0, 3.0)  # by how much the log weight may be lower elsewhere
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 
 
@@ -55,6 +53,7 @@ class Target:
     sentences: Sequence[Sentence]
     queries: Sequence[Query]  # of all of them; each is encoded once
     ids: Sequence[Sequence[int]]  # of each sentence in the datastore
+    aside: Collection[int] = ()  # those that are put aside if they are misread
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,8 @@ class Outcome:
     span_weights: SpanWeights = ()
     failure: str = ""
     carried: CarriedWeights = ()  # instead of `span_weights`, where the head compares the same words wherever they are
-    mended: int = 0  # held-out spans of the memory with the same words
-    broken: int = 0
-    limited: tuple[str, ...] = ()  # words that count less elsewhere: they would break too much, or have several labels
-    untried: tuple[str, ...] = ()  # words that count a few times at most elsewhere: the memory holds them nowhere else
+    weight: float = 1.0  # of the sentence; 0: it is put aside
+    limited: tuple[str, ...] = ()  # words that count less elsewhere, where they may have other labels
 
 
 def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome]:
@@ -91,7 +88,7 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
     trial = _Trial(model, datastore, target, rows, remembered, copies, carries)
     limit, logs = math.log(LIMIT), [torch.zeros(each.shape[1], device=each.device) for each in rows]
     standing, failures = list(range(len(copies))), dict[int, str]()
-    wrong = trial.misread(logs, standing)
+    wrong = trial.misread(trial.with_weights(logs), standing)
     while wrong:
         for i, step in wrong.items():
             misread = step > 0
@@ -102,22 +99,25 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
             else:
                 logs[i] = (logs[i] + step).clamp(max=limit)
         # some that were right may be so no more
-        wrong = trial.misread(logs, wrong.keys() - failures) or trial.misread(logs, standing)
+        raised_so_far = trial.with_weights(logs)
+        wrong = trial.misread(raised_so_far, wrong.keys() - failures) or trial.misread(raised_so_far, standing)
     highest = logs
     raised = [i for i, log in enumerate(highest) if bool(log.any())]
     low, high = dict.fromkeys(raised, 0.0), dict.fromkeys(raised, 1.0)  # exponents: a sentence's go down together
     for _ in range(STEPS if raised else 0):
         middle = {i: (low[i] + high[i]) / 2 for i in raised}
-        wrong = trial.misread([log * middle.get(i, 1.0) for i, log in enumerate(highest)], raised)
+        lower = [log * middle.get(i, 1.0) for i, log in enumerate(highest)]
+        wrong = trial.misread(trial.with_weights(lower), raised)
         low |= {i: middle[i] for i in wrong}
         high |= {i: middle[i] for i in raised if i not in wrong}
     logs = [log * high.get(i, 1.0) for i, log in enumerate(highest)]
-    if raised and trial.misread(logs, standing):  # sentences that leant on each other
+    if raised and trial.misread(trial.with_weights(logs), standing):  # sentences that leant on each other
         logs = highest
     if carries:
-        held_out = HeldOut(model, datastore) if any(bool(log.any()) for log in logs) else None
-        carry = [_carry(datastore, held_out, rows[i][0], log) if held_out else Outcome() for i, log in enumerate(logs)]
-        return [replace(outcome, failure=failures.get(i, "")) for i, outcome in enumerate(carry)]
+        return [
+            Outcome((), failures.get(i, ""), carried, trial.sentence_weight(i, carried), trial.limited(i, carried))
+            for i, carried in enumerate(_carry(trial, logs, standing))
+        ]
     outcomes = []
     for i, log in enumerate(logs):
         raised_spans = log > 0
@@ -125,39 +125,6 @@ def reweight(model: Model, datastore: Datastore, target: Target) -> list[Outcome
         places = zip(datastore.first[heavy].tolist(), datastore.stop[heavy].tolist(), weights, strict=True)
         outcomes.append(Outcome(tuple(places), failures.get(i, "")))
     return outcomes
-
-
-def _carry(datastore: Datastore, held_out: HeldOut, rows: Tensor, logs: Tensor) -> Outcome:
-    """How often the spans of a sentence at some rows [S] count here and elsewhere, given the log weights [S] that do.
-
-    They count more often than need be here, so that they have a lead. Elsewhere they count as often as mends at least
-    as many of the memory's spans of the same words, held out, as it breaks; where there are none, `UNTRIED` times.
-    Words that the memory calls now this and now that are left to their contexts: they do not count elsewhere.
-    """
-    carried: list[tuple[int, int, float, float]] = []
-    limited, untried, mended, broken = list[str](), list[str](), 0, 0
-    heavy = (logs[logs > 0] + LEAD).clamp(max=math.log(LIMIT)).tolist()
-    for row, log in zip(rows[logs > 0].tolist(), heavy, strict=True):
-        first, stop, label = (int(column[row]) for column in (datastore.first, datastore.stop, datastore.labels))
-        sentence = datastore.sentences[int(datastore.sentence[row])]
-        text = sentence.span(first, stop).text(sentence.text)
-        like, times = held_out.like(row), 0.0
-        if not len(like.rows):
-            untried.append(text)
-            carried.append((first, stop, math.exp(log), min(math.exp(log), UNTRIED)))
-            continue
-        agreed = float((like.labels == label).float().mean())
-        for lower in LOWER if agreed >= AGREED else ():
-            mends, breaks = like.changes(label, log - lower, SURE)
-            if int(breaks.sum()) <= int(mends.sum()):
-                times = math.exp(log - lower)
-                mends, breaks = like.changes(label, log - lower)
-                mended, broken = mended + int(mends.sum()), broken + int(breaks.sum())
-                break
-        if times < math.exp(log):
-            limited.append(text)
-        carried.append((first, stop, math.exp(log), times))
-    return Outcome((), "", tuple(carried), mended, broken, tuple(limited), tuple(untried))
 
 
 @dataclass(frozen=True)
@@ -172,30 +139,50 @@ class _Trial:
     copies: Sequence[Sequence[int]]  # where each is in the datastore
     carries: bool = False  # whether the weights are for the same words in the same sentence alone
 
-    def _with_weights(self, weights: Sequence[Tensor]) -> Datastore:
+    def with_weights(self, weights: Sequence[Tensor]) -> Datastore:
         """The datastore where spans of the sentences have the log weights [S]."""
         if not self.carries:
             log_weights = self.datastore.log_weights.clone()
             for rows, logs in zip(self.rows, weights, strict=True):
                 log_weights[rows] = logs
             return replace(self.datastore, log_weights=log_weights)
-        sentences = list(self.datastore.sentences)
-        for places, rows, logs in zip(self.copies, self.rows, weights, strict=True):
-            heavy = rows[0][logs > 0]
-            spans = zip(self.datastore.first[heavy].tolist(), self.datastore.stop[heavy].tolist(), strict=True)
-            times = logs[logs > 0].exp().tolist()
-            carried = tuple((*span, own, 0.0) for span, own in zip(spans, times, strict=True))
+        carried = list[CarriedWeights]()
+        for rows, logs in zip(self.rows, weights, strict=True):
+            heavy, times = rows[0][logs > 0], logs[logs > 0].exp().tolist()
+            spans = zip(self.datastore.first[heavy].tolist(), self.datastore.stop[heavy].tolist(), times, strict=True)
+            carried.append(tuple((first, stop, own, 0.0) for first, stop, own in spans))
+        return self.with_carried(carried)
+
+    def with_carried(self, carried: Sequence[CarriedWeights]) -> Datastore:
+        """The datastore where spans of the sentences are carried."""
+        sentences, log_weights = list(self.datastore.sentences), self.datastore.log_weights.clone()
+        for i, (places, rows, spans) in enumerate(zip(self.copies, self.rows, carried, strict=True)):
+            weight = self.sentence_weight(i, spans)
+            log_weights[rows] += 0.0 if weight else -math.inf
             for place in places:
-                sentences[place] = replace(sentences[place], carried=carried)
-        return replace(self.datastore, sentences=sentences)
+                sentences[place] = replace(sentences[place], carried=spans, weight=weight)
+        return self.datastore.with_weights(sentences, log_weights)
+
+    def sentence_weight(self, number: int, carried: CarriedWeights) -> float:
+        """How often a sentence counts beside the spans of it that are carried."""
+        return 0.0 if carried and number in self.target.aside else 1.0
+
+    def text(self, number: int, first: int = 0, stop: int | None = None) -> str:
+        """The words `first` to `stop` of a sentence, or all."""
+        sentence = self.remembered[number]
+        return sentence.span(first, len(sentence.words) if stop is None else stop).text(sentence.text)
+
+    def limited(self, number: int, carried: CarriedWeights) -> tuple[str, ...]:
+        """The words of a sentence that count less elsewhere than in it."""
+        return tuple(self.text(number, first, stop) for first, stop, own, like in carried if like < min(own, REACH))
 
     @torch.inference_mode()
-    def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:
-        """Those of some sentences that are not read as they should be where spans have the log weights [S].
+    def misread(self, datastore: Datastore, checked: Collection[int]) -> dict[int, Tensor]:
+        """Those of some sentences that are not read as they should be with a datastore.
 
         For each the log of how much more often its spans [S] should count, 0 for those with the right labels.
         """
-        network, datastore = self.model.network.eval(), self._with_weights(weights)
+        network = self.model.network.eval()
         wrong: dict[int, Tensor] = {}
         for query in self.target.queries:
             numbers = query.batch.ids.tolist()
@@ -237,3 +224,33 @@ class _Trial:
         if not names:
             return "this model cannot say so of all its entities at once: of those that overlap it keeps the likeliest"
         return f"not even {LIMIT:,.0f} times are enough for {names}"
+
+
+def _carry(trial: _Trial, logs: Sequence[Tensor], standing: Sequence[int]) -> list[CarriedWeights]:
+    """How often the spans of each sentence count here and elsewhere, given the log weights [S] that are enough.
+
+    Elsewhere they count `REACH` times, or as often as draws none of the memory's spans of the same words, held out,
+    that have another label. Here they count more often than need be, so that they have a lead. Where they would draw
+    words of these very sentences, they count nowhere else.
+    """
+    datastore = trial.with_weights(logs)
+    if datastore.carried is None:
+        return [()] * len(logs)
+    held_out, carried = HeldOut(trial.model, datastore), list[CarriedWeights]()
+    for rows, log in zip(trial.rows, logs, strict=True):
+        spans = list[tuple[int, int, float, float]]()
+        for row, enough in zip(rows[0][log > 0].tolist(), log[log > 0].tolist(), strict=True):
+            room = held_out.room(row)
+            like = math.exp(room) if room < math.log(REACH) else REACH
+            own = min(LIMIT, max(math.exp(enough + LEAD), like))
+            spans.append((int(datastore.first[row]), int(datastore.stop[row]), own, like))
+        carried.append(tuple(spans))
+    if wrong := trial.misread(trial.with_carried(carried), standing):
+        texts = [trial.text(i).casefold() for i in wrong]
+        for i, spans_of in enumerate(carried):
+            names = [trial.text(i, first, stop).casefold() for first, stop, *_ in spans_of]
+            carried[i] = tuple(
+                (first, stop, own, 0.0 if any(name in text for text in texts) else like)
+                for name, (first, stop, own, like) in zip(names, spans_of, strict=True)
+            )
+    return carried

@@ -21,7 +21,7 @@ class SentenceView:
     entities: tuple[Entity, ...]
     removed: tuple[Span, ...]  # spans that are remembered no more, neither as entities nor as none
     document: str
-    weight: float = 1.0  # so many copies does it count as
+    weight: float = 1.0  # so many copies does it count as; 0: it speaks for its corrected words alone
     entity_weight: float = 1.0  # and each of its entities as so many times more
     span_weights: tuple[tuple[Span, float], ...] = ()  # spans that count so many times
     carried: tuple[

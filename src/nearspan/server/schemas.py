@@ -196,7 +196,7 @@ class SentenceOut(BaseModel):
     entities: list[EntityOut]
     removed: list[EdgesOut] = Field(description="spans that were removed from the memory")
     document: str
-    weight: float = Field(description="as how many copies it counts")
+    weight: float = Field(description="as how many copies it counts; 0: it speaks for its corrected words alone")
     entity_weight: float = Field(description="how many times more each of its entities counts")
     span_weights: list[SpanWeightOut] = Field(description="spans that count more than the others of the sentence")
     carried: list[CarriedOut] = Field(description="corrected spans, which count more for the same words alone")

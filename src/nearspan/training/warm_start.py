@@ -187,7 +187,7 @@ def take_over_edits(model: Model, warm: WarmStart, data: TrainingData) -> Learne
         return Learned()
     kept = dict(zip(datastore.ids, datastore.sentences, strict=True))
     for row, old in enumerate(warm.sentences):
-        kept[row] = replace(kept[row], removed=old.removed, weight=old.weight)
+        kept[row] = replace(kept[row], removed=old.removed, weight=old.weight or 1.0)
     corrected = warm.corrected if model.datastore_weight else []
     network = model.network
     once = relabel(datastore, kept, network.suggester)

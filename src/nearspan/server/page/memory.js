@@ -55,7 +55,8 @@ export class MemoryBrowser {
     const body = make("div", {});
     const lanes = new Lanes(body, { colour: ({ label }) => this.colour(label), describe: ({ label }) => label });
     const remove = make("button", { type: "button", class: "quiet", "aria-label": `Remove sentence ${id} from the memory`, onclick: () => this.#remove(id, remove) }, "Remove");
-    const source = `${document} #${id}${weight === 1 ? "" : ` ×${Number(weight.toPrecision(3))}`}`;
+    const times = weight ? ` ×${Number(weight.toPrecision(3))}` : ", for its corrected words";
+    const source = `${document} #${id}${weight === 1 ? "" : times}`;
     const heading = make("p", { class: "row" }, make("span", { class: "source" }, source),
       make("button", { type: "button", class: "quiet last", onclick: () => this.open(text) }, "Open in Text"), remove);
     return { item: make("li", { class: "card" }, heading, body), draw: () => lanes.show(text, entities) };

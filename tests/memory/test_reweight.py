@@ -222,7 +222,7 @@ def test_enough_is_the_least_with_which_the_sentence_is_read_so(open_editor, kin
         edit = editor.add(nearspan.markup(text, id="wrong"))
         [one] = editor.sentences(document="wrong")
         assert said(editor.model, one.text) == wanted
-        assert (one.weight, one.span_weights) == (1, ())
+        assert (one.weight, one.span_weights) == (0, ())
         assert all(like <= own <= LIMIT for _, own, like in one.carried)
         assert one.carried
         assert edit.summary.endswith("which is enough")

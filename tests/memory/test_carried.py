@@ -64,7 +64,7 @@ def test_what_would_draw_the_same_words_with_other_labels_is_limited_and_the_rec
 
 
 def test_words_that_the_memory_holds_nowhere_else_carry_over_to_where_they_are_read(editor):
-    texts = ["Nobody lives in Zed", "Ada met Zed in the rain"]
+    texts = ["Nobody lives in Zed", "She lived in Zed"]
     assert [label_of(editor, "Zed", text) for text in texts] == ["", ""]
     editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
     assert [(text, like) for text, _, like in carried(editor, "new")] == [("Zed", REACH)]

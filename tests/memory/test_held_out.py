@@ -55,7 +55,10 @@ def test_a_correction_has_room_until_it_would_draw_the_same_words_with_another_l
     rows = held_out._same_words(row)
     assert set(memory.labels[rows].tolist()) == {place}
     with torch.inference_mode():
-        sums, scores = held_out._log_sums(rows), memory.rows(rows).float() @ memory.rows(row).float()
+        sums, scores = (
+            held_out._log_sums(rows),
+            memory.rows(rows).float() @ memory.rows(rows.new_tensor([row]))[0].float(),
+        )
     left = []
     for before, score in zip(sums.tolist(), scores.tolist(), strict=True):
         right = before.index(max(before)) == place

@@ -119,7 +119,7 @@ def test_evidence_counts_a_weight_as_predictions_do(open_editor, kind: str):
 def test_a_misread_sentence_speaks_for_its_corrected_words_alone(open_editor, kind: str, search: str):
     editor = open_editor(kind, search)
     before = probabilities(editor.model)
-    editor.add(nearspan.markup("[Rome](PERSON) met [Rome](PERSON) in Lima", id="wrong"))
+    editor.add(nearspan.markup("[Rome](PERSON) met [Rome](PERSON) in [Lima](PLACE)", id="wrong"))
     [one] = editor.sentences(document="wrong")
     assert one.weight == 0
     assert {span.text(one.text) for span, *_ in one.carried} <= {"Rome"}
@@ -260,7 +260,7 @@ def test_a_span_that_counts_enough_wins_for_itself_whatever_else_is_remembered(o
     """P(y|s) of a span whose own weight grows tends to 1, also where its vector is like those of many others."""
     editor = open_editor("words")
     text = "Zoe lives in Oslo"
-    editor.add(nearspan.markup("Zoe [lives](PERSON) in [Oslo](PLACE)", id="odd"))
+    editor.add(nearspan.markup("Zoe [lives](PERSON) in [Oslo](PLACE)", id="odd"), weight=1)
     memory, found = editor.model.datastore, []
     for times in (1.0, 1e3, 1e6, 1e12):
         kept = dict(zip(memory.ids, memory.sentences, strict=True))

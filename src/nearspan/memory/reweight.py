@@ -32,7 +32,7 @@ Weight = float | Literal["enough"]
 
 LIMIT = 1_000_000.0  # the most that a span is made to count
 LEAST = 2.0  # the least by which a misread span is made to count more often
-REACH = 3_000.0  # how often a span counts for its words elsewhere: about as often as there are spans beside it
+REACH = 600.0  # how often a span counts for its words elsewhere: see benchmarks/results/corrections-choices-cpu.json
 LEAD = 1.0  # log of how much more often than enough they count: the right label leads by about so much
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 

@@ -159,8 +159,8 @@ class Revision:
         self.added[first], self.next_id = (change["document"], len(sentences)), first + len(sentences)
         rows = zip(sentences, weights, span_weights, carried, strict=True)
         for number, (sentence, times, spans, elsewhere) in enumerate(rows, start=first):
-            own = {"span_weights": tuple(spans), "carried": tuple(elsewhere)}
-            self.sentences[number] = replace(sentence, weight=float(times), entity_weight=entity_weight, **own)
+            counted = replace(sentence, weight=float(times), entity_weight=entity_weight)
+            self.sentences[number] = replace(counted, span_weights=tuple(spans), carried=tuple(elsewhere))
 
 
 def relabel(sentence: MemorySentence, runs: Fragments, label: str | None, identifier: str = "") -> MemorySentence:

@@ -8,6 +8,7 @@ import pytest
 
 import nearspan
 from nearspan.encoders import packaged
+from nearspan.encoders.pretrained import load_pretrained
 from nearspan.errors import ResourceError
 
 
@@ -64,3 +65,8 @@ def test_a_package_without_its_weights_says_so(site):
     (site / "model" / "model.safetensors").unlink()
     with pytest.raises(ResourceError, match="install it again"):
         packaged.encoder_source("minilm")
+
+
+def test_what_lies_on_disk_is_loaded_without_bars(encoders, capfd):
+    load_pretrained(str(encoders["bert"]))
+    assert capfd.readouterr() == ("", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from nearspan.encoders.packaged import encoder_source
@@ -24,7 +25,7 @@ def load_pretrained(name: str, layers: int = 0, dropout: float | None = None) ->
     config = _config(name, source, layers, dropout)
     options = {"trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
     try:
-        with _without_load_report():
+        with _without_load_report(bars=not Path(source).is_dir()):
             attention = attention_of(config)
             encoder, info = AutoModel.from_pretrained(source, config=config, attn_implementation=attention, **options)
     except OSError as error:
@@ -78,13 +79,17 @@ def _config(name: str, source: str, layers: int, dropout: float | None) -> Any:
 
 
 @contextmanager
-def _without_load_report() -> Iterator[None]:
-    """Without transformers' report on the weights of heads, which are not used."""
+def _without_load_report(bars: bool) -> Iterator[None]:
+    """Without transformers' report on the weights of heads, which are not used, and its bars if nothing is fetched."""
     from transformers.utils import logging
 
-    level = logging.get_verbosity()
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
+    if not bars:
+        logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(level)
+        if had_bars:
+            logging.enable_progress_bar()

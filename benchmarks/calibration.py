@@ -267,14 +267,22 @@ def cross_validate_temperature(scored: Sequence[Scored]) -> list[Scored]:
 
 
 def platt(scored: Sequence[Scored]) -> Map:
-    """sigmoid(a logit(p) + b) with the least log loss, by Newton's method."""
+    """sigmoid(a logit(p) + b) with the least log loss, by Newton's method with steps that never lead up."""
     probabilities, right = (np.array(column, dtype=np.float64) for column in zip(*scored, strict=True))
     inputs = np.stack([logit(probabilities), np.ones(len(right))], axis=1)
+
+    def loss(weights: Array) -> float:
+        logits = inputs @ weights
+        return float((np.logaddexp(0, logits) - right * logits).sum())
+
     weights = np.array([1.0, 0.0])
     for _ in range(50):
         shares = 1 / (1 + np.exp(-inputs @ weights))
         curvature = (inputs * (shares * (1 - shares))[:, None]).T @ inputs
-        weights = weights - np.linalg.solve(curvature, inputs.T @ (shares - right))
+        step = np.linalg.solve(curvature, inputs.T @ (shares - right))
+        while loss(weights - step) > loss(weights) and np.abs(step).max() > EDGE:
+            step = step / 2
+        weights = weights - step
     return lambda p: 1 / (1 + np.exp(-weights[0] * logit(p) - weights[1]))
 
 

@@ -7,9 +7,11 @@ glove.6B.100d.txt --set training.epochs=N` on CoNLL-2003 (8 and 22 epochs), NCBI
 the first 7,500 sentences of GENIA (6 and 18); what nearspan did then is `temperature`.
 
 Records the calibration error (ECE, 15 bins) of predicted entities before and after, for what nearspan does (a
-temperature with offsets for labels and for texts that the memory knows), and for temperature scaling, Platt scaling and
-isotonic regression; the ECE that scores would have by chance if entities were right just as often as their scores say;
-what precision is measured where 0.90 and 0.95 are promised; and how well strangers are told: the AUROC of the distance
+temperature with offsets for labels, for texts that the memory knows, and by the distance from its nearest entity), and
+for temperature scaling, Platt scaling and isotonic regression; the ECE that scores would have by chance if entities
+were right just as often as their scores say; what precision is measured where 0.90 and 0.95 are promised, and where
+they are promised for the test data's own texts, whose labels are not looked at (`precision_for_texts`); and how well
+strangers are told: the AUROC of the distance
 to the memory between predicted entities of the test set and those of other corpora, and how many are marked. Texts are
 runs of ten sentences. Each corpus is read once.
 """
@@ -19,7 +21,9 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import subprocess
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +34,6 @@ from numpy.typing import NDArray
 
 import nearspan
 from nearspan.document import Document
-from nearspan.heads import Query
 from nearspan.model import Model
 from nearspan.model.calibration import (
     EDGE,
@@ -42,9 +45,7 @@ from nearspan.model.calibration import (
     expected_calibration_error,
     score_entities,
 )
-from nearspan.model.decode import decode
-from nearspan.model.predict import Predictor, SentenceWindows
-from nearspan.model.strangers import USUAL, nearest_cosines
+from nearspan.model.strangers import USUAL
 from nearspan.model.thresholds import Scored, ThresholdChoice
 
 TARGETS = (0.90, 0.95)
@@ -66,7 +67,9 @@ def main() -> None:
     model = nearspan.load(arguments.model, device="cpu")
     others = dict(each.split("=", 1) for each in arguments.other)
     record = {"corpus": arguments.corpus, **measure(model, arguments.dev, arguments.test, others)}
-    record |= {"hardware": platform.machine(), "torch": torch.__version__}
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    record |= {"command": ["python", *sys.argv], "commit": commit}
+    record |= {"hardware": platform.machine(), "threads": torch.get_num_threads(), "torch": torch.__version__}
     if arguments.out is None:
         json.dump(record, sys.stdout, indent=1)
         return
@@ -80,8 +83,9 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
     calibration, model.calibration = model.calibration, None
     assert calibration is not None
     gold = nearspan.read(test).documents
-    predicted, cosines = predict_with_cosines(model, gold)
+    predicted = predict(model, gold)
     raw, known = score_entities(gold, predicted), model.circumstances(predicted)
+    cosines = cosines_of(model, predicted, known)
     scored = {"nearspan": CalibrationFit(calibration, raw, 0, known).after}
     scored |= {name: rescore(give(fit.before), raw) for name, give in METHODS.items()}
     record: dict[str, Any] = {
@@ -103,6 +107,12 @@ def measure(model: Model, dev: str, test: str, others: dict[str, str]) -> dict[s
         | {"nearspan, by chance": chance_error(scored["nearspan"])},
         "precision": [promise(scored["nearspan"], count_gold(gold), fit.threshold_for(each)) for each in TARGETS],
     }
+    model.calibration = calibration
+    texts = predict(model, gold)
+    record["precision_for_texts"] = [
+        promise(scored["nearspan"], count_gold(gold), fit.threshold_for(each, texts)) for each in TARGETS
+    ]
+    model.calibration = None
     record["within_test"] = measure_halves(raw, known)
     if others:
         limit = calibration.least_cosine
@@ -170,7 +180,8 @@ def measure_strangers(model: Model, home: list[Array], limit: float, others: dic
     """The AUROC of distances between a test set and other corpora, and the shares that are marked."""
     record: dict[str, Any] = {"usual": USUAL, "least_cosine": limit, "test": marked(home, limit)}
     for name, file in others.items():
-        _, away = predict_with_cosines(model, nearspan.read(file).documents)
+        predicted = predict(model, nearspan.read(file).documents)
+        away = cosines_of(model, predicted, model.circumstances(predicted))
         record[name] = marked(away, limit) | {
             "auroc_entities": auroc(-np.concatenate(home), -np.concatenate(away)),
             "auroc_texts": auroc(*(np.array([far(text) for text in texts_of(side)]) for side in (home, away))),
@@ -201,35 +212,23 @@ def marked(sentences: Sequence[Array], limit: float) -> dict[str, float]:
     }
 
 
-@torch.inference_mode()
-def predict_with_cosines(model: Model, documents: Sequence[Document]) -> tuple[list[Document], list[Array]]:
-    """The predicted documents, and of each sentence the cosines of its entities with the memory's nearest entity.
+def predict(model: Model, documents: Sequence[Document]) -> list[Document]:
+    """The documents with the entities that the model finds."""
+    return list(model.pipe([document.with_entities(()) for document in documents]))
 
-    They are those of contiguous entities, and only of sentences that are read in one window.
-    """
-    assert model.datastore is not None
-    parts = [model.split(document) for document in documents]
-    windows = SentenceWindows.of(model.network, [sentence for views in parts for sentence in views])
-    corpus = windows.corpus
-    cosines: list[Array] = [np.empty(0) for _ in windows.sentences]
-    spans: list[Any] = [()] * len(corpus.lengths)
-    for batch in corpus.reading_batches():
-        query = Query(model.network, batch, model.datastore)
-        for number, row in enumerate(model.network.predict(query)):
-            window = int(batch.ids[number])
-            spans[window] = row
-            kept = decode(row, model.overlap, model.linked_overlap)
-            places = [(number, *span.fragments[0]) for span in kept if not span.discontinuous]
-            if places:
-                rows, real = query.candidates.find(torch.tensor(places))
-                near = nearest_cosines(query.vectors[rows[real]], model.datastore)
-                cosines[windows.positions[window]] = near.double().numpy()
-    entities = iter(Predictor(model, 0.0).decode_windows(windows, spans))
-    predicted = [
-        document.with_entities(entity for _ in views for entity in next(entities))
-        for document, views in zip(documents, parts, strict=True)
-    ]
-    return predicted, cosines
+
+def cosines_of(model: Model, predicted: Sequence[Document], known: Sequence[Circumstance]) -> list[Array]:
+    """Of each sentence the cosines of its entities with the memory's nearest one, where they are known."""
+    cosines, of_entities = list[list[float]](), iter(known)
+    for document in predicted:
+        ends = [sentence.end for sentence in model.split(document)]
+        of_sentences: list[list[float]] = [[] for _ in ends]
+        for entity in document.entities:
+            cosine = next(of_entities).cosine
+            if cosine is not None:
+                of_sentences[bisect_right(ends, entity.start)].append(cosine)
+        cosines += of_sentences
+    return [np.array(of_sentence, dtype=np.float64) for of_sentence in cosines]
 
 
 def auroc(home: Array, away: Array) -> float:

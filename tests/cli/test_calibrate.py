@@ -64,6 +64,16 @@ def test_a_threshold_to_keep_needs_a_precision(nearspan_command, model: Path, de
     assert "--target-precision" in ran.err
 
 
+def test_a_threshold_is_for_texts_that_nobody_has_labelled(nearspan_command, model: Path, dev: Path, tmp_path: Path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Ada lives in Oslo. " * 20)
+    options = ("--target-precision", "0.5", "--texts", texts, "--device", "cpu")
+    ran = nearspan_command("calibrate", model, dev, *options)
+    assert (ran.code, "on the texts a precision of 0.5 is to be expected" in ran.out) == (0, True)
+    ran = nearspan_command("calibrate", model, dev, "--texts", texts, "--device", "cpu")
+    assert (ran.code, "--target-precision is for" in ran.err) == (2, True)
+
+
 def test_errors_name_the_option(nearspan_command, model: Path, dev: Path):
     ran = nearspan_command("calibrate", model, dev, "--target-precision", "95", "--device", "cpu")
     assert (ran.code, "--target-precision is a share between 0 and 1" in ran.err) == (2, True)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import nearspan
-from nearspan.document import Document, Entity
+from nearspan.document import Document, Entity, Span
 from nearspan.errors import ConfigError, ModelError
 from nearspan.model import Model
 from nearspan.model.calibration import (
@@ -22,8 +22,8 @@ from nearspan.model.calibration import (
     expected_calibration_error,
     score_entities,
 )
-from nearspan.model.strangers import are_strange, least_cosine, nearest_cosines
-from nearspan.model.thresholds import choose_threshold
+from nearspan.model.strangers import entity_cosines, least_cosine, nearest_cosines
+from nearspan.model.thresholds import choose_threshold, expected_threshold
 
 TEXT = "Ada lives in Oslo"
 
@@ -178,6 +178,28 @@ def test_a_promise_counts_known_and_new_entities_alike_however_few_of_these_are_
         choose_threshold(scored, gold=400, target=0.92, new=new)
 
 
+def test_what_is_far_from_the_memory_has_lower_scores():
+    scored = [(0.8, number % 10 > 0) for number in range(200)] + [(0.8, number % 10 > 4) for number in range(200)]
+    cosines = [Circumstance("PERSON", "new", cosine) for cosine in [0.999] * 200 + [0.9] * 200]
+    calibration = Calibration.fit(scored, cosines)
+    usual = Circumstance("PERSON", "new")
+    assert [calibration.score(0.8, each) for each in (cosines[0], usual, cosines[-1])] == pytest.approx(
+        [0.9, 0.74, 0.5], abs=0.02
+    )
+    assert Calibration.from_dict(calibration.to_dict()) == calibration
+
+
+def test_a_promise_is_made_for_texts_that_nobody_has_labelled():
+    scored = [(0.99, True)] * 150 + [(0.8, number % 5 > 0) for number in range(50)]
+    fit = CalibrationFit(Calibration(1.0), scored, 250)
+    assert fit.threshold_for(0.94).threshold == 0.0
+    texts = [Document("Ada", (Entity.of(0, 3, "PERSON", score),)) for score in [0.99] * 50 + [0.8] * 50]
+    choice = fit.threshold_for(0.94, texts)
+    assert (choice.threshold, choice.precision, choice.recall, choice.entities) == (0.9, 1.0, 0.6, 150)
+    with pytest.raises(ConfigError, match=r"no threshold keeps a `target_precision` of 0.995"):
+        expected_threshold([0.99] * 50, 0.995)
+
+
 def test_the_memory_knows_texts_whatever_their_case(model: Model):
     assert model.datastore is not None
     assert model.datastore.labels_of_text("ADA") == {"PERSON"}
@@ -195,7 +217,8 @@ def test_a_model_is_calibrated_saved_and_loaded(model: Model, dev: list[Document
     fit = model.calibrate(dev)
     after = model(TEXT)
     assert after.entities == before.entities
-    known = [Circumstance(e.label, "same") for e in before.entities]  # the memory knows Ada and Oslo
+    known = model.circumstances([before])
+    assert [each.called for each in known] == ["same", "same"]  # the memory knows Ada and Oslo
     assert [e.score for e in after.entities] == [
         fit.calibration.score(e.score or 0, each) for e, each in zip(before.entities, known, strict=True)
     ]
@@ -245,7 +268,9 @@ def test_evidence_stays_exact_after_calibration(model: Model, dev: list[Document
         shares = [near.weight for near in evidence.neighbours[entity.label]]
         assert sum(shares) + evidence.unlisted[entity.label] == pytest.approx(probability)
         assert evidence.score == pytest.approx(entity.score)
-        assert evidence.score == pytest.approx(model.to_score(probability, entity.label, evidence.text))
+        assert evidence.score == pytest.approx(
+            model.to_score(probability, entity.label, evidence.text, evidence.cosine)
+        )
         assert evidence.score != pytest.approx(probability)
 
 
@@ -288,16 +313,22 @@ def test_strangers_are_spans_with_no_entity_near(model: Model):
     assert least_cosine(datastore) is None  # too few entities to say what is usual
 
 
-def test_marks_are_those_of_a_comparison_with_all_entities(model: Model, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("nearspan.model.strangers.FIRST", 2)
-    datastore = model.datastore
-    assert datastore is not None
-    vectors = datastore.rows(slice(0, 200)).float()
-    nearest = nearest_cosines(vectors, datastore)
-    values = nearest.sort().values
-    gap = int(values.diff().argmax())  # where rounding decides nothing
-    for least in (-2.0, float(values[gap : gap + 2].mean()), 2.0):
-        assert are_strange(vectors, datastore, least).tolist() == (nearest < least).tolist()
+def test_entities_of_documents_are_compared_as_those_that_are_predicted(model: Model, dev: list[Document]):
+    model.calibrate(dev)
+    predicted = list(model.pipe([TEXT, "Zanzibar", "Ada met Bo in Oslo"]))
+    cosines = entity_cosines(model, predicted)
+    entities = [entity for document in predicted for entity in document.entities]
+    assert len(cosines) == len(entities) > 2
+    scores = [
+        model.to_score(evidence.probabilities[evidence.label], evidence.label, evidence.text, cosine)
+        for evidence, cosine in zip((e for d in predicted for e in model.explain(d)), cosines, strict=True)
+    ]
+    assert scores == pytest.approx([entity.score for entity in entities])
+
+
+def test_entities_that_no_candidate_stands_for_have_no_cosine(model: Model):
+    parts = Entity(Span(((0, 3), (13, 17))), "PERSON")
+    assert entity_cosines(model, [Document(TEXT, (Entity.of(0, 2, "PERSON"), parts))]) == [None, None]
 
 
 def test_the_usual_distance_leaves_out_an_entitys_own_sentence(model: Model, monkeypatch: pytest.MonkeyPatch):

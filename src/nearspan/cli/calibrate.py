@@ -22,6 +22,10 @@ def calibrate(
     target_precision: Annotated[
         float | None, typer.Option(help="Also find the lowest threshold that keeps this precision, such as 0.95.")
     ] = None,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Option(help="Texts of the kind that the threshold is for, not labelled; may be given again."),
+    ] = None,
     save_threshold: Annotated[
         bool, typer.Option("--save-threshold", help="Keep that threshold in the model: it counts from then on.")
     ] = False,
@@ -35,11 +39,14 @@ def calibrate(
     What the model finds stays the same. Training does this too where it has a development set.
 
     Example: nearspan calibrate runs/mine dev.conll --target-precision 0.95
+    --texts notes.txt
     """
     from nearspan.model import Model
 
     if save_threshold and target_precision is None:
         raise ConfigError("--save-threshold keeps the threshold of --target-precision: give that too")
+    if texts and target_precision is None:
+        raise ConfigError("--texts are what --target-precision is for: give that too")
     documents = options.read_documents(corpus, format, columns)
     loaded = Model.load(options.local_model(model), device)
     had_thresholds = bool(loaded.thresholds)
@@ -47,7 +54,9 @@ def calibrate(
     loaded.save_calibration()  # it holds whether or not a threshold keeps the precision
     if had_thresholds:
         logger.warning("the thresholds that the model had are dropped: they were for other scores")
-    choice = None if target_precision is None else fit.threshold_for(target_precision)
+    choice = None
+    if target_precision is not None:
+        choice = fit.threshold_for(target_precision, loaded.pipe(options.read_texts(texts)) if texts else ())
     if choice is not None and save_threshold:
         loaded.set_threshold(choice.threshold)
         loaded.save_calibration()
@@ -61,7 +70,9 @@ def calibrate(
         f"{fit.ece_before:.4f} before, {fit.ece_after:.4f} after, by cross-validation\nkept in {model / CALIBRATION}"
     )
     if choice is not None:
-        echo(f"{choice} keeps a precision of {choice.target:g}")
+        kept = f"keeps a precision of {choice.target:g}"
+        expected = f"on the documents; on the texts a precision of {choice.target:g} is to be expected"
+        echo(f"{choice} {expected if texts else kept}")
         use = (
             "it counts from now on; --threshold 0 leaves it out"
             if save_threshold

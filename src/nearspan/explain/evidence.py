@@ -108,6 +108,7 @@ class Evidence:
     recalled: list[RecalledWord] = field(default_factory=list)  # for each word, where the encoder recalls words
     score: float | None = None  # of the label: its probability after calibration; None: no entity
     stranger: bool = False  # whether it is far from all entities of the memory
+    cosine: float | None = None  # with the nearest of them, where a calibration asks for it
     identifiers: dict[str, float] = field(default_factory=dict)  # their shares, where the memory has some; "": none
     linked: list[Neighbour] = field(default_factory=list)  # training spans, by their shares in the identifiers
 

@@ -2,9 +2,10 @@
 
 A score s is right if of all entities with that score the share s is. The map is temperature scaling (Guo et al., 2017)
 of the one decision that matters, whether this span with this label is right, with offsets of the log odds: one for the
-label, and one for what the memory calls the entity's text. Texts that the memory knows are right far more often than
-new ones at the same probability, and how many are new differs from text to text. The map is rising in the probability:
-it changes what scores say, never which entities are found. Evidence stays exact: shares add up to the probability p.
+label, one for what the memory calls the entity's text, and one that grows with its distance from the memory's nearest
+entity. What the memory knows is right far more often than what is new to it at the same probability, and how much is
+new differs from text to text. The map is rising in the probability: it changes what scores say, never which entities
+are found. Evidence stays exact: shares add up to the probability p.
 `benchmarks/calibration.py` compares it with temperature scaling alone, Platt scaling and isotonic regression.
 """
 
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 
 from nearspan.document import Document
 from nearspan.errors import ModelError
-from nearspan.model.thresholds import Scored, ThresholdChoice, choose_threshold
+from nearspan.model.thresholds import Scored, ThresholdChoice, choose_threshold, expected_threshold
 
 BINS = 15
 FOLDS = 5
 FEWEST = 50  # entities that a calibration is fitted to
 EDGE = 1e-6  # probabilities nearer to 0 and 1 than this are taken to be at this distance
+NEAREST = 1e-4  # no entity is taken to be nearer to the memory than this
 TINY = 1e-9  # a step that changes nothing
 COLDEST, HOTTEST = 0.1, 20.0  # temperatures
 SLOPE_PRIOR, BIAS_PRIOR, OFFSET_PRIOR = 1.0, 0.1, 2.0  # how many entities, roughly, must speak for a change
@@ -38,6 +40,12 @@ class Circumstance:
 
     label: str = ""
     called: Called = ""
+    cosine: float | None = None  # with the memory's nearest entity; None: not known
+
+    @property
+    def log_distance(self) -> float:
+        """log of how far the memory's nearest entity is: 1 - cosine, and a little for those that are the same."""
+        return math.nan if self.cosine is None else math.log(max(0.0, 1 - self.cosine) + NEAREST)
 
 
 @dataclass(frozen=True)
@@ -98,14 +106,23 @@ class Calibration:
     bias: float = 0.0
     labels: Mapping[str, float] = field(default_factory=dict)  # what is added for a label
     memory: Mapping[str, float] = field(default_factory=dict)  # the same for what the memory calls the entity's text
+    distance: float = 0.0  # what is added for each log distance above the usual one
+    usual_distance: float = 0.0  # the mean log distance; one that is not known is taken to be as usual
 
     def score(self, probability: float, circumstance: Circumstance = PLAIN) -> float:
         """The score of an entity that has a probability."""
         inside = min(max(probability, EDGE), 1 - EDGE)
         odds = math.log(inside / (1 - inside)) / self.temperature + self.bias
         odds += self.labels.get(circumstance.label, 0.0) + self.memory.get(circumstance.called, 0.0)
+        if circumstance.cosine is not None:
+            odds += self.distance * (circumstance.log_distance - self.usual_distance)
         power = math.exp(-abs(odds))  # never one that is too large for a number
         return (1.0 if odds >= 0 else power) / (1 + power)
+
+    @property
+    def needs_cosines(self) -> bool:
+        """Whether it asks how near an entity is to those of the memory."""
+        return self.least_cosine is not None or self.distance != 0
 
     @classmethod
     def fit(cls, scored: Sequence[Scored], circumstances: Sequence[Circumstance] = ()) -> Self:
@@ -119,17 +136,20 @@ class Calibration:
             for key, group in zip(("label", "called"), names, strict=True)
         )
         logits = np.log(inside / (1 - inside))
+        distances = np.array([each.log_distance for each in circumstances])
+        usual = float(np.nanmean(distances)) if not np.isnan(distances).all() else 0.0
         inputs = np.column_stack([logits, np.ones(len(scored)), np.array(of_labels), np.array(of_memory)])
-        weights = _fit_logistic(inputs, right)
+        weights = _fit_logistic(np.column_stack([inputs, np.nan_to_num(distances - usual)]), right)
         slope = min(max(weights[0], 1 / HOTTEST), 1 / COLDEST)
         shares = inputs[:, 2:].mean(0)  # offsets are counted from their mean, which stands where a name is unknown
-        groups = weights[2 : 2 + len(names[0])], weights[2 + len(names[0]) :]
+        groups = weights[2 : 2 + len(names[0])], weights[2 + len(names[0]) : -1]
         means = [float(group @ part) for group, part in zip(groups, np.split(shares, [len(names[0])]), strict=True)]
         labels, memory = (
             dict(zip(group, (values - mean).tolist(), strict=True))
             for group, values, mean in zip(names, groups, means, strict=True)
         )
-        return cls(1 / float(slope), None, float(weights[1]) + sum(means), labels, memory)
+        bias, distance = float(weights[1]) + sum(means), float(weights[-1])
+        return cls(1 / float(slope), None, bias, labels, memory, distance, usual)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -144,9 +164,12 @@ class Calibration:
             raise ModelError(f"a calibration needs a temperature above 0, found {record!r}")
         offsets = record.get("labels", {}), record.get("memory", {})
         numbers = [value for group in offsets if isinstance(group, dict) for value in group.values()]
-        if not all(isinstance(group, dict) for group in offsets) or not all(map(_is_number, [bias, *numbers])):
+        distances = record.get("distance", 0.0), record.get("usual_distance", 0.0)
+        if not all(isinstance(group, dict) for group in offsets) or not all(
+            map(_is_number, [bias, *distances, *numbers])
+        ):
             raise ModelError(f"the offsets of a calibration are finite numbers by name, found {record!r}")
-        return cls(temperature, least, bias, *offsets)
+        return cls(temperature, least, bias, *offsets, *distances)
 
 
 def _fit_logistic(inputs: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -218,11 +241,17 @@ class CalibrationFit:
         """The calibration error of scores that were fitted to other entities of the documents, by cross-validation."""
         return expected_calibration_error(cross_validate(self.before, self.circumstances))
 
-    def threshold_for(self, precision: float) -> ThresholdChoice:
+    def threshold_for(self, precision: float, texts: Iterable[Document] = ()) -> ThresholdChoice:
         """The lowest threshold that keeps a precision on the documents, also if half of what is predicted were new.
 
-        Others may hold more texts that are new to the memory, and what is new is wrong more often.
+        Others may hold more texts that are new to the memory, and what is new is wrong more often. With `texts` of the
+        kind that the threshold is for, as the calibrated model has annotated them, it is the lowest above which the
+        mean score of their entities is the precision: nobody has to label them, and scores know what is new in them.
         """
+        scores = [entity.score for document in texts for entity in document.entities if entity.score is not None]
+        if scores:
+            threshold = expected_threshold(scores, precision)
+            return ThresholdChoice.of(self.after, self.gold, precision, threshold)
         new = [circumstance.called in ("other", "new") for circumstance in self.circumstances]
         return choose_threshold(self.after, self.gold, precision, new)
 

@@ -65,10 +65,9 @@ def _score(model: Model, evidence: Evidence, query: Query, question: Question) -
     """Evidence with the score of its label, and whether its span is a stranger."""
     if not evidence.label:
         return evidence
-    score = model.to_score(evidence.probabilities[evidence.label], evidence.label, evidence.text)
-    evidence = replace(evidence, score=score)
-    least = model.calibration.least_cosine if model.calibration is not None else None
-    rows = question.candidate_rows(query)
-    if least is None or query.datastore is None or len(rows) != 1 or question.span.discontinuous:
-        return evidence
-    return replace(evidence, stranger=bool(nearest_cosines(query.vectors[rows], query.datastore) < least))
+    cosine, rows = None, question.candidate_rows(query)
+    asked = model.calibration is not None and model.calibration.needs_cosines and len(rows) == 1
+    if asked and not question.span.discontinuous and query.datastore is not None and len(query.datastore.entity_rows):
+        cosine = float(nearest_cosines(query.vectors[rows], query.datastore))
+    score = model.to_score(evidence.probabilities[evidence.label], evidence.label, evidence.text, cosine)
+    return replace(evidence, score=score, cosine=cosine, stranger=model.is_stranger(cosine))

@@ -31,7 +31,7 @@ from nearspan.model.explain import explain_spans
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.model.strangers import least_cosine
+from nearspan.model.strangers import entity_cosines, least_cosine
 from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.model.vote import fit_vote
 from nearspan.model.workers import predict_documents
@@ -306,29 +306,37 @@ class Model:
         self.thresholds = thresholds_by_label(threshold, self.labels[1:])
         return self
 
-    def to_score(self, probability: float, label: str = "", text: str = "") -> float:
+    def to_score(self, probability: float, label: str = "", text: str = "", cosine: float | None = None) -> float:
         """The score of an entity that has a probability: the same, unless this model is calibrated.
 
-        A calibration asks for the entity's label and text: what the memory knows is right more often.
+        A calibration asks for the entity's label and text, and for its cosine with the memory's nearest entity: what
+        the memory knows is right more often.
         """
         if self.calibration is None:
             return probability
-        return self.calibration.score(probability, self._circumstance(label, text))
+        return self.calibration.score(probability, self._circumstance(label, text, cosine))
 
-    def circumstances(self, documents: Iterable[Document]) -> list[Circumstance]:
-        """What a calibration asks for of each entity of documents beside its probability."""
+    def is_stranger(self, cosine: float | None) -> bool:
+        """Whether an entity is far from all of the memory, by its cosine with the nearest one."""
+        least = None if self.calibration is None else self.calibration.least_cosine
+        return cosine is not None and least is not None and cosine < least
+
+    def circumstances(self, documents: Sequence[Document]) -> list[Circumstance]:
+        """What a calibration asks for of each entity of documents beside its probability; the documents are read."""
+        entities = [(document, entity) for document in documents for entity in document.entities]
+        compared = self.datastore is not None and not self.classifies_given_spans
+        cosines = entity_cosines(self, documents) if compared else [None] * len(entities)
         return [
-            self._circumstance(entity.label, entity.span.text(document.text))
-            for document in documents
-            for entity in document.entities
+            self._circumstance(entity.label, entity.span.text(document.text), cosine)
+            for (document, entity), cosine in zip(entities, cosines, strict=True)
         ]
 
-    def _circumstance(self, label: str, text: str) -> Circumstance:
+    def _circumstance(self, label: str, text: str, cosine: float | None) -> Circumstance:
         """What a calibration asks for beside a probability."""
         if self.datastore is None or not text:
             return Circumstance(label)
         labels = self.datastore.labels_of_text(text)
-        return Circumstance(label, "same" if label in labels else "other" if labels else "new")
+        return Circumstance(label, "same" if label in labels else "other" if labels else "new", cosine)
 
     def calibrate(self, documents: Documents) -> CalibrationFit:
         """Make scores say how likely an entity is right, as measured on gold documents that training has not seen.

@@ -16,7 +16,7 @@ from nearspan.errors import NearspanError
 from nearspan.heads import Query
 from nearspan.model.decode import decode
 from nearspan.model.network import Network
-from nearspan.model.strangers import mark_strangers
+from nearspan.model.strangers import with_cosines
 from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.progress import progress
 from nearspan.segment import LabelledSpan, Sentence
@@ -119,14 +119,14 @@ class Predictor:
 
     @torch.inference_mode()
     def predict_batch(self, batch: Batch) -> list[list[LabelledSpan[int]]]:
-        """For each sentence of a batch the spans that may be entities, those marked that are strangers."""
+        """For each sentence of a batch the spans that may be entities, with the cosines that a calibration asks for."""
         datastore, calibration = self.datastore, self.model.calibration
         query = Query(self.network, batch, datastore)
-        if datastore is None or calibration is None or calibration.least_cosine is None:
+        if datastore is None or calibration is None or not calibration.needs_cosines:
             return self.network.predict(query)
         _ = query.vectors  # which will be wanted: a head may do without
         spans = self.network.predict(query)
-        return mark_strangers(query, spans, datastore, calibration.least_cosine)
+        return with_cosines(query, spans, datastore)
 
     def decode_windows(
         self, windows: SentenceWindows, by_window: Sequence[Sequence[LabelledSpan[int]]]
@@ -150,8 +150,8 @@ class Predictor:
             for span in decode(spans, model.overlap, model.linked_overlap):
                 characters = Span(tuple((words[first][0], words[stop - 1][1]) for first, stop in span.fragments))
                 label, text = self.labels[span.label], characters.text(sentence.document.text)
-                score = model.to_score(span.score, label, text)
-                of_sentence.append(Entity(characters, label, score, text, span.stranger))
+                score = model.to_score(span.score, label, text, span.cosine)
+                of_sentence.append(Entity(characters, label, score, text, model.is_stranger(span.cosine)))
         return self.identify(self.above_thresholds(entities))
 
     def identify(self, groups: Sequence[Sequence[Entity]]) -> list[list[Entity]]:

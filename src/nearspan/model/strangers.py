@@ -1,20 +1,28 @@
-"""Strangers: entities that are farther from all entities of the memory than those are from each other."""
+"""How near entities are to those of the memory; strangers are farther from all than those are from each other."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nearspan.document import Document
 from nearspan.heads import Query
 from nearspan.knn import Datastore, LeaveOneOut
 from nearspan.segment import LabelledSpan
+from nearspan.spans import GivenEntities
+
+if TYPE_CHECKING:
+    from nearspan.model.model import Model
 
 USUAL = 0.95  # of the memory's entities are nearer than the limit to another one
 SAMPLE = 2_000  # of these entities are compared with all others
 FEWEST = 100  # entities of a memory from which a limit is taken
 PART = 256  # spans that are compared with the memory's entities at once
-FIRST = 500  # entities of the memory that all spans are compared with
 
 
 @torch.inference_mode()
@@ -46,37 +54,46 @@ def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:
     return torch.cat([(part @ directions.T).amax(1) for part in parts])
 
 
-def are_strange(vectors: Tensor, datastore: Datastore, least: float) -> Tensor:
-    """Which span vectors [n, H] have a cosine below `least` with every entity of the datastore.
-
-    A span that is near to one entity is none, so most are settled by the first few, drawn from all over the datastore.
-    """
-    directions = datastore.entity_directions
-    strange = torch.ones(len(vectors), dtype=torch.bool, device=vectors.device)
-    spans = functional.normalize(vectors.float(), dim=1)
-    stride = max(1, len(directions) // FIRST)
-    for start in range(stride if len(directions) else 0):
-        rows = strange.nonzero().flatten()
-        if not len(rows):
-            break
-        some = directions[start::stride]
-        for part in rows.split(PART):
-            strange[part] = (spans[part] @ some.T).amax(1) < least
-    return strange
-
-
-def mark_strangers(
-    query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore, least: float
+def with_cosines(
+    query: Query, spans: list[list[LabelledSpan[int]]], datastore: Datastore
 ) -> list[list[LabelledSpan[int]]]:
-    """The spans of each sentence, those marked that are strangers; only contiguous ones that are candidates can be."""
+    """The spans of each sentence with their nearest cosines; only contiguous ones that are candidates have one."""
     places = [(i, j) for i, of_sentence in enumerate(spans) for j in range(len(of_sentence))]
     places = [(i, j) for i, j in places if not spans[i][j].discontinuous]
-    if not places:
-        return spans
-    rows, real = query.candidates.find(torch.tensor([(i, *spans[i][j].fragments[0]) for i, j in places]))
-    strange = are_strange(query.vectors[rows], datastore, least) & real
-    marked = [list(of_sentence) for of_sentence in spans]
-    for (i, j), stranger in zip(places, strange.tolist(), strict=True):
-        if stranger:
-            marked[i][j] = replace(marked[i][j], stranger=True)
-    return marked
+    compared = [list(of_sentence) for of_sentence in spans]
+    cosines = _cosines_at(query, [(i, *spans[i][j].fragments[0]) for i, j in places], datastore)
+    for (i, j), cosine in zip(places, cosines, strict=True):
+        compared[i][j] = replace(compared[i][j], cosine=cosine)
+    return compared
+
+
+@torch.inference_mode()
+def entity_cosines(model: Model, documents: Sequence[Document]) -> list[float | None]:
+    """The nearest cosine of each entity of documents, which are read again; None as in `with_cosines`."""
+    network, datastore = model.network.eval(), model.datastore
+    cosines: dict[int, float | None] = {}  # by the entity's number among those that could be placed
+    given = GivenEntities.of(documents, model.split, network.max_width)
+    if datastore is not None and len(datastore.entity_rows) and given.fragments:
+        by_sentence: list[list[tuple[int, int, int]]] = [[] for _ in given.sentences]
+        for number, sentence, first, stop in given.fragments:
+            by_sentence[sentence].append((number, first, stop))
+        for batch in network.encode_to_predict(given.sentences).reading_batches():
+            places = [(i, *place) for i, number in enumerate(batch.ids.tolist()) for place in by_sentence[number]]
+            query = Query(network, batch, datastore)
+            near = _cosines_at(query, [(i, first, stop) for i, _, first, stop in places], datastore)
+            cosines |= {number: cosine for (_, number, *_), cosine in zip(places, near, strict=True)}
+    placed = {
+        (position, entity): cosines.get(number)
+        for number, (position, entity) in enumerate(given.entities)
+        if not entity.span.discontinuous
+    }
+    return [placed.get((i, entity)) for i, document in enumerate(documents) for entity in document.entities]
+
+
+def _cosines_at(query: Query, places: Sequence[tuple[int, ...]], datastore: Datastore) -> list[float | None]:
+    """The nearest cosines of spans at places (sentence, first, stop) of a query; None where there is no candidate."""
+    if not places or not len(datastore.entity_rows):
+        return [None] * len(places)
+    rows, real = query.candidates.find(torch.tensor(places))
+    cosines = nearest_cosines(query.vectors[rows], datastore).tolist()
+    return [cosine if found else None for cosine, found in zip(cosines, real.tolist(), strict=True)]

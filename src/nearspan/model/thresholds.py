@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from nearspan.errors import ConfigError, did_you_mean
 Scored = tuple[float, bool]  # the probability or score of an entity that was predicted, and whether it is right
 Threshold = float | Mapping[str, float]  # for all labels, or by label; a label that is not named has none
 FEWEST = 20  # entities that a promise rests on
+
+_Array = NDArray[np.float64]
 
 
 def thresholds_by_label(threshold: Threshold, labels: Sequence[str]) -> dict[str, float]:
@@ -40,6 +43,14 @@ class ThresholdChoice:
     full_recall: float  # without a threshold
     entities: int  # predicted ones that are kept
 
+    @classmethod
+    def of(cls, scored: Sequence[Scored], gold: int, target: float, threshold: float) -> Self:
+        """What a threshold keeps, `gold` being how many entities there are."""
+        kept = [right for score, right in scored if score >= threshold]
+        precision, hits = sum(kept) / max(1, len(kept)), sum(right for _, right in scored)
+        recall, full_recall = sum(kept) / max(1, gold), hits / max(1, gold)
+        return cls(target, threshold, precision, recall, full_recall, len(kept))
+
     def to_dict(self) -> dict[str, float]:
         """For JSON."""
         return asdict(self)
@@ -54,20 +65,39 @@ class ThresholdChoice:
 def choose_threshold(scored: Sequence[Scored], gold: int, target: float, new: Sequence[bool] = ()) -> ThresholdChoice:
     """The lowest threshold above which the share `target` of the predicted entities is right.
 
-    `gold` is how many entities there are. The threshold lies between the last score that is kept and the next. With
-    `new`, which tells entities of two kinds, the share has to be as high too if half of all were of each kind.
+    `gold` is how many entities there are. With `new`, which tells entities of two kinds, the share has to be as high
+    too if half of all were of each kind.
 
     >>> choice = choose_threshold([(0.9, True)] * 30 + [(0.6, False)] * 10, gold=40, target=0.95)
     >>> choice.threshold, choice.precision, choice.recall
     (0.75, 1.0, 0.75)
     """
+    right = np.array([right for _, right in scored], dtype=np.float64)
+    weights = _even_weights(np.array(new, dtype=bool) if new else np.zeros(len(scored), dtype=bool))
+    threshold = _lowest_threshold(np.array([score for score, _ in scored], dtype=np.float64), right, weights, target)
+    return ThresholdChoice.of(scored, gold, target, threshold)
+
+
+def expected_threshold(scores: Sequence[float], target: float) -> float:
+    """The lowest threshold above which the mean of calibrated scores, the precision to be expected, is the target.
+
+    >>> expected_threshold([0.99] * 20 + [0.8] * 10, 0.95)
+    0.9
+    """
+    values = np.array(scores, dtype=np.float64)
+    return _lowest_threshold(values, values, np.ones(len(values)), target)
+
+
+def _lowest_threshold(scores: _Array, right: _Array, weights: _Array, target: float) -> float:
+    """The lowest threshold above which the share `target` of entities is right, by count and by weight.
+
+    It lies between the last score that is kept and the next. `right` holds probabilities where it is not known.
+    """
     if not 0 < target < 1:
         raise ConfigError(f"`target_precision` is a share between 0 and 1, found {target!r}")
-    scores = np.array([score for score, _ in scored], dtype=np.float64)
     order = (-scores).argsort(kind="stable")
-    scores, right = scores[order], np.array([right for _, right in scored], dtype=np.float64)[order]
+    scores, right, weights = scores[order], right[order], weights[order]
     counts, hits = np.arange(1, len(scores) + 1), right.cumsum()
-    weights = _even_weights(np.array(new, dtype=bool)[order] if new else np.zeros(len(scores), dtype=bool))
     together = np.append(scores[1:] == scores[:-1], False)[: len(scores)]  # equal scores stay or go together
     enough = (counts >= FEWEST) & ~together
     precise = (hits >= target * counts) & ((weights * right).cumsum() >= target * weights.cumsum())
@@ -79,10 +109,7 @@ def choose_threshold(scored: Sequence[Scored], gold: int, target: float, new: Se
             f"{FEWEST} entities or more is {highest:.4f}"
         )
     last = int(places[-1])
-    threshold = _between(float(scores[last + 1]), float(scores[last])) if last + 1 < len(scores) else 0.0
-    kept, kept_hits = last + 1, int(hits[last])
-    recall, full_recall = kept_hits / max(1, gold), int(hits[-1]) / max(1, gold)
-    return ThresholdChoice(target, threshold, kept_hits / kept, recall, full_recall, kept)
+    return _between(float(scores[last + 1]), float(scores[last])) if last + 1 < len(scores) else 0.0
 
 
 def _even_weights(new: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     >>> document = Document("Ann left Oslo.", (Entity.of(0, 3, "PER"), Entity.of(9, 12, "LOC")))
     >>> alignment = align(split(document), document.entities)
     >>> alignment.golds
-    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, stranger=False, identifier='')]]
+    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, cosine=None, identifier='')]]
     >>> [reason for entity, reason in alignment.unreachable]
     ['misaligned']
     """

@@ -24,7 +24,7 @@ class LabelledSpan(Generic[Label]):
     fragments: Fragments
     label: Label
     score: float = 1.0  # its probability; gold spans are certain
-    stranger: bool = False  # whether it is far from all entities of the memory
+    cosine: float | None = field(default=None, compare=False)  # with the memory's nearest entity, where that was asked
     identifier: str = field(default="", compare=False)  # of its concept, where a person has given one
 
     @classmethod

@@ -211,7 +211,7 @@ class Service:
         model = self.model
         evidence = model.explain_span(text, span, count)
         if label not in ("", evidence.label):
-            score = model.to_score(evidence.probabilities[label], label, evidence.text)
+            score = model.to_score(evidence.probabilities[label], label, evidence.text, evidence.cosine)
             evidence = replace(evidence, label=label, score=score, against=[], counter_evidence=None)
         return evidence.to_dict()
 

@@ -38,6 +38,7 @@ from nearspan.model import Model
 from nearspan.model.calibration import (
     EDGE,
     FOLDS,
+    USUAL,
     Calibration,
     CalibrationFit,
     Circumstance,
@@ -45,7 +46,6 @@ from nearspan.model.calibration import (
     expected_calibration_error,
     score_entities,
 )
-from nearspan.model.strangers import USUAL
 from nearspan.model.thresholds import Scored, ThresholdChoice
 
 TARGETS = (0.90, 0.95)

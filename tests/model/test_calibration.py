@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 import nearspan
 from nearspan.document import Document, Entity, Span
@@ -22,7 +21,7 @@ from nearspan.model.calibration import (
     expected_calibration_error,
     score_entities,
 )
-from nearspan.model.strangers import entity_cosines, least_cosine, nearest_cosines
+from nearspan.model.strangers import entity_cosines, nearest_cosines
 from nearspan.model.thresholds import choose_threshold, expected_threshold
 
 TEXT = "Ada lives in Oslo"
@@ -310,7 +309,6 @@ def test_strangers_are_spans_with_no_entity_near(model: Model):
     vectors = datastore.rows(datastore.entity_rows[:3]).float()
     assert nearest_cosines(vectors, datastore).tolist() == pytest.approx([1.0] * 3)
     assert max(nearest_cosines(-vectors, datastore).tolist()) < 0.99
-    assert least_cosine(datastore) is None  # too few entities to say what is usual
 
 
 def test_entities_of_documents_are_compared_as_those_that_are_predicted(model: Model, dev: list[Document]):
@@ -331,20 +329,12 @@ def test_entities_that_no_candidate_stands_for_have_no_cosine(model: Model):
     assert entity_cosines(model, [Document(TEXT, (Entity.of(0, 2, "PERSON"), parts))]) == [None, None]
 
 
-def test_the_usual_distance_leaves_out_an_entitys_own_sentence(model: Model, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("nearspan.model.strangers.FEWEST", 1)
-    datastore = model.datastore
-    assert datastore is not None
-    rows, sentences = datastore.entity_rows.tolist(), datastore.sentence.tolist()
-    best = [
-        max(
-            float(torch.cosine_similarity(*datastore.rows(torch.tensor([a, b])).float(), dim=0))
-            for b in rows
-            if sentences[a] != sentences[b]
-        )
-        for a in rows
-    ]
-    assert least_cosine(datastore) == pytest.approx(float(torch.tensor(best).quantile(0.05)), abs=1e-5)
+def test_strangers_are_farther_from_the_memory_than_the_entities_of_a_calibration():
+    cosines = [number / 200 for number in range(200)]
+    known = [Circumstance("PERSON", "new", cosine) for cosine in cosines]
+    assert Calibration.fit([(0.8, True)] * 200, known).least_cosine == pytest.approx(0.05, abs=0.005)
+    few = [*known[:49], *[Circumstance("PERSON", "new")] * 151]
+    assert Calibration.fit([(0.8, True)] * 200, few).least_cosine is None
 
 
 def test_strangers_are_marked_on_entities_and_texts(model: Model):

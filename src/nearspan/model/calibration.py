@@ -25,6 +25,7 @@ from nearspan.model.thresholds import Scored, ThresholdChoice, choose_threshold,
 BINS = 15
 FOLDS = 5
 FEWEST = 50  # entities that a calibration is fitted to
+USUAL = 0.95  # of them are nearer to the memory than strangers are
 EDGE = 1e-6  # probabilities nearer to 0 and 1 than this are taken to be at this distance
 NEAREST = 1e-4  # no entity is taken to be nearer to the memory than this
 TINY = 1e-9  # a step that changes nothing
@@ -102,7 +103,7 @@ class Calibration:
     """
 
     temperature: float
-    least_cosine: float | None = None  # with the memory's nearest entity; an entity below it is a stranger
+    least_cosine: float | None = None  # with the memory's nearest entity; one that has a lower one is a stranger
     bias: float = 0.0
     labels: Mapping[str, float] = field(default_factory=dict)  # what is added for a label
     memory: Mapping[str, float] = field(default_factory=dict)  # the same for what the memory calls the entity's text
@@ -137,7 +138,9 @@ class Calibration:
         )
         logits = np.log(inside / (1 - inside))
         distances = np.array([each.log_distance for each in circumstances])
-        usual = float(np.nanmean(distances)) if not np.isnan(distances).all() else 0.0
+        cosines = [each.cosine for each in circumstances if each.cosine is not None]
+        usual = float(np.nanmean(distances)) if cosines else 0.0
+        least = float(np.quantile(cosines, 1 - USUAL)) if len(cosines) >= FEWEST else None
         inputs = np.column_stack([logits, np.ones(len(scored)), np.array(of_labels), np.array(of_memory)])
         weights = _fit_logistic(np.column_stack([inputs, np.nan_to_num(distances - usual)]), right)
         slope = min(max(weights[0], 1 / HOTTEST), 1 / COLDEST)
@@ -149,7 +152,7 @@ class Calibration:
             for group, values, mean in zip(names, groups, means, strict=True)
         )
         bias, distance = float(weights[1]) + sum(means), float(weights[-1])
-        return cls(1 / float(slope), None, bias, labels, memory, distance, usual)
+        return cls(1 / float(slope), least, bias, labels, memory, distance, usual)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

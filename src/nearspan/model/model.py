@@ -31,7 +31,7 @@ from nearspan.model.explain import explain_spans
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
-from nearspan.model.strangers import entity_cosines, least_cosine
+from nearspan.model.strangers import entity_cosines
 from nearspan.model.thresholds import Threshold, thresholds_by_label
 from nearspan.model.vote import fit_vote
 from nearspan.model.workers import predict_documents
@@ -363,8 +363,6 @@ class Model:
             )
         circumstances = self.circumstances(predicted)
         calibration = Calibration.fit(scored, circumstances)
-        if self.datastore is not None and not self.classifies_given_spans:
-            calibration = replace(calibration, least_cosine=least_cosine(self.datastore))
         self.calibration, self.thresholds = calibration, {}
         count = sum(len(set(document.entities)) for document in gold)
         return CalibrationFit(calibration, scored, count, circumstances)

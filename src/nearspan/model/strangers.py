@@ -1,4 +1,4 @@
-"""How near entities are to those of the memory; strangers are farther from all than those are from each other."""
+"""How near entities are to those of the memory: strangers are far from all of them."""
 
 from __future__ import annotations
 
@@ -12,37 +12,14 @@ from torch.nn import functional
 
 from nearspan.document import Document
 from nearspan.heads import Query
-from nearspan.knn import Datastore, LeaveOneOut
+from nearspan.knn import Datastore
 from nearspan.segment import LabelledSpan
 from nearspan.spans import GivenEntities
 
 if TYPE_CHECKING:
     from nearspan.model.model import Model
 
-USUAL = 0.95  # of the memory's entities are nearer than the limit to another one
-SAMPLE = 2_000  # of these entities are compared with all others
-FEWEST = 100  # entities of a memory from which a limit is taken
 PART = 256  # spans that are compared with the memory's entities at once
-
-
-@torch.inference_mode()
-def least_cosine(datastore: Datastore) -> float | None:
-    """The cosine that an entity usually has with the nearest other one; None for a memory of few entities.
-
-    Of each entity its sentence, and every copy of that, is left out.
-    """
-    rows, directions = datastore.entity_rows, datastore.entity_directions
-    if len(rows) < FEWEST:
-        return None
-    groups = LeaveOneOut.of(datastore).duplicate_group[datastore.sentence[rows]]  # [E]
-    sample = torch.linspace(0, len(rows) - 1, min(SAMPLE, len(rows)), device=rows.device).long()
-    cosines = torch.cat(
-        [
-            (directions[part] @ directions.T).masked_fill_(groups[part, None] == groups, -1.0).amax(1)
-            for part in sample.split(PART)
-        ]
-    )
-    return float(cosines.quantile(1 - USUAL))
 
 
 def nearest_cosines(vectors: Tensor, datastore: Datastore) -> Tensor:

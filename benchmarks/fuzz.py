@@ -19,6 +19,8 @@ lies behind these is reached. Counted by what was read are
 A third of the files is read as long ones are, in blocks of lines; of a fifth the format is found from the content. One
 file of ten is compressed with gzip, and half of these are damaged once more; `gz` counts them in the record.
 
+It needs the package `conllu` beside those of `.[dev]`: such files are made by it.
+
 `--show` makes one input again, prints it, and raises what it raised. An input depends on the seed, the name and the
 number alone. A process is forked for each name and goes on after the input that ended it.
 """
@@ -738,6 +740,8 @@ def main() -> None:
         if options.show:
             show(fuzz, options.show[0], int(options.show[1]))
             return
+        if "conllu" in counts:  # missing, it is no fault of a reader
+            importlib.import_module("conllu")
         if counts.keys() & set(fuzz_files.SLOW):  # once, and not in each process
             for library in ("bioc", "cassis", "datasets", "pyarrow.parquet", "spacy"):
                 importlib.import_module(library)

@@ -46,7 +46,7 @@ def to_langextract(document: Any, chance: Random) -> dict[str, Any]:
         {
             "extraction_class": label,
             "extraction_text": document.text[start:end],
-            "char_interval": chance.choice(({"start_pos": start, "end_pos": end}, None)),
+            "char_interval": None if chance.random() < 0.05 else {"start_pos": start, "end_pos": end},
             "alignment_status": chance.choice(("match_exact", "match_fuzzy", None)),
             "group_index": chance.randrange(3),
             "attributes": chance.choice((None, {"note": "x"})),

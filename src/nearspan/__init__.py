@@ -18,6 +18,10 @@ from nearspan.version import __version__ as __version__
 # Before torch is loaded: its threads wait for each other in a loop, and for so long that nothing gets done where a core
 # has other work too. With fewer turns they go to sleep; a machine at rest is as fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# oneDNN keeps what it has compiled for each size of a product, a thousand sizes and half a megabyte each. Texts make
+# ever new sizes, so a long run would only grow by them; within a batch a handful is used again and again.
+for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    os.environ.setdefault(_name, "16")
 
 TYPE_CHECKING = False  # as in `typing`, which takes its time to import
 if TYPE_CHECKING:

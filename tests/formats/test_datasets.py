@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +151,46 @@ def test_a_parquet_file_that_fills_the_memory_is_refused(tmp_path: Path, monkeyp
     monkeypatch.setattr("nearspan.formats.source._MOST_RATIO", 10)
     with pytest.raises(CorpusError, match="unpacks to more than 1,000,000 bytes"):
         read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("shared", ["rows", "words of one row", "tags"])
+def test_a_parquet_file_is_refused_before_what_its_rows_share_is_unpacked(shared: str, tmp_path: Path):
+    """It would take 8 GB: no more is taken than any file may unpack to, once as arrays and once as texts."""
+    code = f"""
+import resource, sys
+import pyarrow as pa, pyarrow.parquet as parquet
+import nearspan
+from nearspan.formats import read
+large = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), pa.array(["x" * 2_000_000]))
+begins = pa.array([0, 4000], pa.int32())
+table = {{
+    "rows": lambda: {{"text": large, "entities": pa.array([[]] * 4000, pa.list_(pa.int64()))}},
+    "words of one row": lambda: {{"tokens": pa.ListArray.from_arrays(begins, large), "ner_tags": [["O"] * 4000]}},
+    "tags": lambda: {{
+        "tokens": [["Ada"]],
+        "ner_tags": pa.ListArray.from_arrays(
+            pa.array([0, 40_000_000], pa.int32()), pa.repeat(pa.scalar(0, pa.int64()), 40_000_000)
+        ),
+    }},
+}}[{shared!r}]
+parquet.write_table(pa.table(table()), sys.argv[1], store_schema=False)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read(sys.argv[1])
+except nearspan.errors.CorpusError as error:
+    print(error, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 700_000)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "a.parquet")]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert (tmp_path / "a.parquet").stat().st_size < 200_000
+    assert "unpacks to more than" in answer
+    assert answer.strip().endswith("True")
+
+
+def test_strings_that_rows_share_are_read_wherever_they_stand(tmp_path: Path):
+    rows = [{"text": "Ada wrote", "entities": [{"start": 0, "end": 3, "label": "PER", "kind": "a"}]}] * 3
+    Dataset.from_list(rows).to_parquet(tmp_path / "a.parquet")
+    assert [render(document) for document in read(tmp_path / "a.parquet")] == ["[Ada](PER) wrote"] * 3
 
 
 def test_parquet_rows_come_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -24,7 +24,7 @@ def region(start: int, end: int, text: str, *labels: str, id: str = "a") -> dict
 
 
 def read(text: str, *result: dict) -> tuple[Document, list[str]]:
-    reader = RegionReader(["PERSON", "PLACE", "SYMPTOM"])
+    reader = RegionReader({"PERSON", "PLACE", "SYMPTOM"}.__contains__)
     return reader.read(TAG, text, result), reader.problems
 
 
@@ -54,14 +54,25 @@ def test_a_configuration_that_cannot_be_used_says_why(xml, word):
 
 
 def test_labels_are_compared_on_both_sides():
-    missing, unknown = LabellingConfig.parse(TWO_TEXTS).compare_labels(["PLACE", "DATE"])
+    missing, unknown = LabellingConfig.parse(TWO_TEXTS).compare_labels(["PLACE", "DATE"], lambda label: False)
     assert "no label DATE" in missing
-    assert "no label PERSON" in unknown
+    assert "no label PERSON and can have no new ones" in unknown
+
+
+def test_labels_that_the_model_can_have_are_said_to_come():
+    [message] = LabellingConfig.parse(TWO_TEXTS).compare_labels(["PLACE"], lambda label: True)
+    assert message.startswith("the model has no label PERSON yet")
+
+
+def test_a_configuration_offers_the_labels_it_lists():
+    config = LabellingConfig.parse(TWO_TEXTS)
+    assert [config.offers(label) for label in ("PERSON", "PLACE", "Person")] == [True, True, False]
 
 
 def test_labels_that_tasks_bring_are_not_compared():
     config = LabellingConfig.parse('<View><Labels name="l" toName="t" value="$l"/><Text name="t" value="$t"/></View>')
-    assert config.compare_labels(["PLACE"]) == []
+    assert config.compare_labels(["PLACE"], lambda label: True) == []
+    assert config.offers("DATE")
     document = Document("Oslo", (Entity.of(0, 4, "PLACE"),))
     assert write_regions(config.texts[0], document, [""], False)[0]["from_name"] == "l"
 
@@ -128,7 +139,7 @@ def test_tags_that_share_a_region_or_its_id_lose_nothing():
         ("Ada", "PLACE"),
         ("Ada in 1999", "PLACE"),
     ]
-    assert problems == ["'1999' has a label that the model has not: DATE"]
+    assert problems == ["'1999' has a label that the project or the model cannot have: DATE"]
 
 
 @pytest.mark.parametrize("labels", [None, 5, "PERSON"])

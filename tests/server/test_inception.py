@@ -71,9 +71,15 @@ def test_training_again_changes_only_what_has_changed(inception):
     assert train(inception, make_cas(texts, ("Kim", "PERSON"))) == ["inception/4/7/kim/9"]
 
 
-def test_a_sentence_of_foreign_labels_alone_is_not_remembered(inception, caplog):
+def test_a_label_that_the_model_lacks_is_one_of_its_labels_from_then_on(inception):
+    train(inception, make_cas(["Zoe left"], ("Zoe", "ROLE")))
+    assert predict(inception, make_cas(["Zoe left"])) == {"Zoe": "ROLE"}
+
+
+def test_a_sentence_of_labels_that_the_model_cannot_have_is_not_remembered(inception, service, monkeypatch, caplog):
+    monkeypatch.setattr(service._model.network.head, "open_labels", False)
     assert train(inception, make_cas(["Zoe left"], ("Zoe", "ROLE"))) == []
-    assert "no label ROLE" in caplog.text
+    assert "the model cannot have the label ROLE" in caplog.text
 
 
 @pytest.mark.parametrize("to", ["predict", "train"])

@@ -266,13 +266,54 @@ def test_set_up_says_where_labels_differ_and_the_log_says_it_once(studio, caplog
     assert set_up(studio).json()["messages"] == []
 
 
-def test_set_up_refuses_labels_of_which_none_is_shared(studio):
+def save_new_label(client, label: str = "DATE") -> dict:
+    """Save an annotation of a project that has a label of its own."""
+    text = "Zoe left in May"
+    config = CONFIG.replace("PLACE", label)
+    annotation = {"id": 52, "task": 17, "result": [region(text, "Zoe", "PERSON"), region(text, "May", label)]}
+    body = {"action": "ANNOTATION_CREATED", "annotation": annotation, "task": task_of(text)}
+    return client.post("/label-studio/webhook", json=body | {"project": PROJECT | {"label_config": config}}).json()
+
+
+def test_a_label_that_only_the_project_has_is_one_of_the_models_once_it_is_saved(studio, service):
+    answer = save_new_label(studio)
+    assert answer["problems"] == []
+    assert service.labels == ["PERSON", "PLACE", "DATE"]
+    body = {"tasks": [task_of("Zoe left in May")], "label_config": CONFIG.replace("PLACE", "DATE")}
+    prediction = studio.post("/label-studio/predict", json=body).json()["results"][0]
+    assert ("May", "DATE") in entities(prediction)
+
+
+def test_the_model_is_trained_with_the_new_labels_too(service):
+    with connect(create_app(service, TOKEN, tools=["label-studio"], train_every=1)) as client:
+        client.auth = ("nearspan", TOKEN)
+        save_new_label(client)
+        wait_for_training(service)
+        predict(client, "Zoe left in May")
+        assert service._model.trained_labels == ["PERSON", "PLACE", "DATE"]
+
+
+def test_a_project_of_new_labels_alone_is_taken_and_said(studio, caplog):
+    answer = set_up(studio, CONFIG.replace("PLACE", "DATE").replace("PERSON", "ROLE"))
+    assert answer.status_code == 200
+    assert "the model has no label DATE, ROLE yet" in answer.json()["messages"][1]
+
+
+def test_set_up_refuses_labels_of_which_the_model_can_have_none(studio, service, monkeypatch):
+    monkeypatch.setattr(service._model.network.head, "open_labels", False)
     answer = set_up(studio, CONFIG.replace("PLACE", "DATE").replace("PERSON", "ROLE"))
     assert answer.status_code == 422
     assert "DATE, ROLE" in answer.json()["error"]
 
 
-def test_a_label_that_the_model_has_not_is_said_and_the_rest_is_remembered(studio, caplog):
+def test_a_label_that_the_model_cannot_have_is_said_and_the_rest_is_remembered(studio, service, monkeypatch, caplog):
+    monkeypatch.setattr(service._model.network.head, "open_labels", False)
+    assert "DATE" in save_new_label(studio)["problems"][0]
+    assert "DATE" in caplog.text
+    assert [entity["text"] for entity in remembered(studio, "Zoe left")[0]["entities"]] == ["Zoe"]
+
+
+def test_a_label_that_the_project_has_not_is_said_and_the_rest_is_remembered(studio, caplog):
     text = "Zoe went to Quito"
     problems = save(studio, text, ("Zoe", "PERSON"), ("Quito", "DATE"))["problems"]
     assert "DATE" in problems[0]
@@ -286,7 +327,7 @@ def test_what_was_saved_is_not_lost_where_nobody_waits(service):
     from nearspan.server.label_studio import WebhookIn, read_changes
 
     event = WebhookIn(action="ANNOTATION_CREATED", annotation=body, task=task_of("Zoe left"), project=PROJECT)
-    inbox._changes.extend(read_changes(event, service.labels))
+    inbox._changes.extend(read_changes(event, service.may_remember))
     inbox.finish()
     assert [sentence.text for sentence in service.memory.sentences(document="label-studio/3/17/52")] == ["Zoe left"]
 

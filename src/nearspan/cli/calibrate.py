@@ -67,7 +67,8 @@ def calibrate(
         return
     echo(
         f"calibrated on {count_of(len(fit.before), 'predicted entity', 'predicted entities')}: calibration error (ECE) "
-        f"{fit.ece_before:.4f} before, {fit.ece_after:.4f} after, by cross-validation\nkept in {model / CALIBRATION}"
+        f"{fit.ece_before:.4f} before, {fit.ece_after:.4f} after, by cross-validation\n"
+        f"kept in {Path(model) / CALIBRATION}"
     )
     if choice is not None:
         kept = f"keeps a precision of {choice.target:g}"
@@ -81,5 +82,5 @@ def calibrate(
         echo(use)
 
 
-def _example(model: Path, threshold: float) -> str:
-    return f"use it:  nearspan annotate {shlex.quote(str(model))} notes.txt --threshold {threshold}"
+def _example(model: str, threshold: float) -> str:
+    return f"use it:  nearspan annotate {shlex.quote(model)} notes.txt --threshold {threshold}"

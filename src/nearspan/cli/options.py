@@ -26,7 +26,9 @@ logger = logging.getLogger(__name__)
 
 SHOWN = 5  # problems of a corpus, before the rest is only counted
 
-ModelFolder = Annotated[Path, typer.Argument(help="A model folder, or the id of a model on the Hugging Face hub.")]
+ModelFolder = Annotated[
+    str, typer.Argument(help="A model folder, or the id of a model on the Hugging Face hub; ./user/model is a folder.")
+]
 RecipeName = Annotated[
     str, typer.Argument(help="A recipe's name (see `nearspan recipes`) or a TOML file.", autocompletion=lambda: names())
 ]
@@ -129,15 +131,15 @@ def override_recipe(recipe: Recipe, settings: Sequence[str] | None, vectors: str
     return recipe.override([*named, *(settings or ())])
 
 
-def local_model(model: Path) -> Path:
+def local_model(model: str) -> Path:
     """The folder of the model that a command was given, which may be one of the hub."""
     from nearspan.integrations.huggingface import local_folder
 
-    return local_folder(model.as_posix())
+    return local_folder(model)
 
 
 def load_model(
-    folder: Path,
+    name: str,
     device: str,
     search: str,
     interpolate: float | None,
@@ -145,10 +147,10 @@ def load_model(
     precision: str = "auto",
     runtime: str = "torch",
 ) -> Model:
-    """The model of a folder, using its memory and leaving out entities as the options say."""
+    """The model of a name, using its memory and leaving out entities as the options say."""
     import nearspan
 
-    model = nearspan.load(local_model(folder), device, precision=precision, runtime=runtime)
+    model = nearspan.load(local_model(name), device, precision=precision, runtime=runtime)
     logger.info("loaded %r to %s", model, model.device)
     return apply_to(model, search, interpolate, thresholds)
 

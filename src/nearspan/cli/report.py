@@ -17,7 +17,7 @@ def report(
     model: options.ModelFolder,
     corpus: Annotated[list[Path], typer.Argument(help="Gold documents, any format.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and report.json.")],
-    compare: Annotated[Path | None, typer.Option(help="A second model, shown side by side.")] = None,
+    compare: Annotated[str | None, typer.Option(help="A second model, shown side by side.")] = None,
     papers: Annotated[
         bool,
         typer.Option(

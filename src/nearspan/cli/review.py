@@ -53,7 +53,7 @@ def review(
         if out is not None:
             writable_format(out, to)
     documents = options.read_texts(texts, format, columns)
-    finish_swap(model)
+    finish_swap(Path(model))
     opened = options.load_model(model, device, search, interpolate, threshold).review(documents, lease=lease)
     opened.prepare()
     try:

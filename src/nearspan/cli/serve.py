@@ -114,7 +114,7 @@ def serve(
     def configure(model: "Model") -> "Model":
         return options.apply_to(model.set_precision(precision), search, interpolate, threshold)
 
-    finish_swap(model)
+    finish_swap(Path(model))
     editor = Editor.open(options.local_model(model), device, PATIENCE)
     service = server.Service(configure(editor.model), documents, texts, configure)
     secret, read_secret = token or secrets.token_urlsafe(24), read_token

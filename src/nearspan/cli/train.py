@@ -39,7 +39,7 @@ def train(
         ),
     ] = None,
     from_model: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--from", help="Begin with this model: its weights, its memory and all edits; --train may be left out."
         ),

@@ -17,7 +17,7 @@ from nearspan.formats.draft import Draft, to_corpus
 from nearspan.formats.extras import import_extra
 from nearspan.formats.folder import new_folder
 from nearspan.formats.format import Format, list_changes, refuse_loss
-from nearspan.formats.parquet import names_in, numbered, read_rows
+from nearspan.formats.parquet import names_in, numbered, read_rows, unpacked_bytes
 from nearspan.formats.source import Source, most_unpacked, unpacks_too_far
 from nearspan.formats.tagged_rows import names_of, rows
 
@@ -73,7 +73,7 @@ def _rows_of(batches: Iterator[Any], most: int, source: Source) -> Iterator[dict
     taken = 0
     for batch in batches:
         batch.validate(full=True)
-        taken += batch.nbytes
+        taken += sum(map(unpacked_bytes, batch.columns))
         if taken > most:
             raise unpacks_too_far(source.path, most, most)
         yield from batch.to_pylist()

@@ -28,6 +28,8 @@ from nearspan.progress import progress
 _MAGIC = b"PAR1"
 _ROWS = 1000  # that are looked at to see whether tags have prefixes
 _ROWS_AT_ONCE = 256
+_BYTES_AT_ONCE = 1 << 24  # that rows are unpacked to
+_LEAST_BYTES = {"BOOLEAN": 0, "INT64": 8, "DOUBLE": 8}  # of a value in memory, where it is not 4
 
 
 def read(source: Source) -> Iterator[Draft]:
@@ -38,24 +40,76 @@ def read(source: Source) -> Iterator[Draft]:
     with _refuse_damaged(source, pyarrow):
         packed = BytesIO(source.read_bytes()) if source.is_packed else None
         size = source.path.stat().st_size if packed is None else len(packed.getbuffer())
-        file = parquet.ParquetFile(source.path if packed is None else packed)
+        place = source.path if packed is None else packed
+        file = parquet.ParquetFile(place)
         names = names_in(file.schema_arrow.metadata or {})
+        # a value that many rows share stays one until it is known how much they take together
+        file = parquet.ParquetFile(place, read_dictionary=_strings(file.metadata.schema))
     yield from read_rows(_records(file, pyarrow, source, size), names, source)
+
+
+def _strings(schema: Any) -> list[str]:
+    """The columns of strings, by their paths; those of maps are left as they are."""
+    columns = (schema.column(number) for number in range(len(schema)))
+    return [each.path for each in columns if each.physical_type == "BYTE_ARRAY" and "key_value" not in each.path]
 
 
 def _records(file: Any, pyarrow: Any, source: Source, size: int) -> Iterator[dict[str, Any]]:
     """The rows; a CorpusError where they take far more memory than the file, which was made to fill it."""
     most, taken, total = most_unpacked(size), 0, file.metadata.num_rows
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    if any(group.total_byte_size > most for group in groups):
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    largest = max((group.total_byte_size for group in groups), default=0)  # no value is larger
+    if largest > most or any(_value_bytes(group) > most for group in groups):
         raise unpacks_too_far(source.path, most, size)
+    rows_at_once = max(1, min(_ROWS_AT_ONCE, most // max(1, largest)))
     with _refuse_damaged(source, pyarrow), progress() as advance:
-        for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
-            taken += batch.nbytes
+        for batch in file.iter_batches(batch_size=rows_at_once):
+            unpacked = sum(map(unpacked_bytes, batch.columns))
+            taken += unpacked
             if taken > most:
                 raise unpacks_too_far(source.path, most, size)
-            yield from batch.to_pylist()
+            schema = pyarrow.schema([field.with_type(_without_dictionary(field.type)) for field in batch.schema])
+            step = max(1, batch.num_rows * _BYTES_AT_ONCE // max(1, unpacked))
+            for first in range(0, batch.num_rows, step):
+                yield from pyarrow.Table.from_batches([batch.slice(first, step)]).cast(schema).to_pylist()
             advance(f"reading rows of {source.name}", batch.num_rows, total)
+
+
+def _value_bytes(group: Any) -> int:
+    """The least that the values of a group of rows take in memory; equal ones take nearly nothing in the file."""
+    columns = (group.column(number) for number in range(group.num_columns))
+    return sum(_LEAST_BYTES.get(column.physical_type, 4) * column.num_values for column in columns)
+
+
+def unpacked_bytes(array: Any) -> int:
+    """What an array takes once each row has its values to itself."""
+    from pyarrow import compute, types
+
+    kind = array.type
+    if types.is_dictionary(kind) and (types.is_string(kind.value_type) or types.is_binary(kind.value_type)):
+        sizes = compute.take(compute.binary_length(array.dictionary), array.indices).cast("int64")
+        return int(compute.sum(sizes).as_py() or 0) + int(array.indices.nbytes)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return unpacked_bytes(array.flatten()) + 4 * len(array)
+    if types.is_struct(kind):
+        return sum(unpacked_bytes(field) for field in array.flatten())
+    return int(array.nbytes)
+
+
+def _without_dictionary(kind: Any) -> Any:
+    """A type whose values stand for themselves."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return kind.value_type
+    if types.is_list(kind) or types.is_large_list(kind):
+        make = pyarrow.list_ if types.is_list(kind) else pyarrow.large_list
+        return make(kind.value_field.with_type(_without_dictionary(kind.value_type)))
+    if types.is_struct(kind):
+        fields = (kind.field(number) for number in range(kind.num_fields))
+        return pyarrow.struct([field.with_type(_without_dictionary(field.type)) for field in fields])
+    return kind
 
 
 @contextmanager

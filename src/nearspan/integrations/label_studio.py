@@ -5,7 +5,7 @@ UTF-16 units, as scripts in a browser do, is recognised and converted.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
@@ -83,10 +83,12 @@ class LabellingConfig:
         """All labels that its tags list."""
         return frozenset(label for text in self.texts for label in text.controls)
 
-    def compare_labels(self, labels: Collection[str]) -> list[str]:
+    def compare_labels(self, labels: Collection[str], may_have: Callable[[str], bool]) -> list[str]:
         """What a person should know about this configuration and a model's labels; nothing where they agree.
 
-        >>> LabellingConfig.parse(_EXAMPLE).compare_labels(["PERSON", "PLACE"])
+        `may_have` says whether a label that the model lacks can become one of its labels.
+
+        >>> LabellingConfig.parse(_EXAMPLE).compare_labels(["PERSON", "PLACE"], lambda label: False)
         ['the project has no label PLACE: entities that the model finds with it are not shown']
         """
         if any(text.any_label for text in self.texts):
@@ -96,12 +98,21 @@ class LabellingConfig:
             messages.append(
                 f"the project has no label {', '.join(missing)}: entities that the model finds with it are not shown"
             )
-        if unknown := sorted(self.labels - set(labels)):
+        unknown = sorted(self.labels - set(labels))
+        if new := [label for label in unknown if may_have(label)]:
             messages.append(
-                f"the model has no label {', '.join(unknown)}: it is never predicted, and regions with it are not "
-                "remembered as entities"
+                f"the model has no label {', '.join(new)} yet: it has it from the first saved region with it on"
+            )
+        if impossible := [label for label in unknown if not may_have(label)]:
+            messages.append(
+                f"the model has no label {', '.join(impossible)} and can have no new ones: it is never predicted, and "
+                "regions with it are not remembered as entities"
             )
         return messages
+
+    def offers(self, label: str) -> bool:
+        """Whether a region may have the label."""
+        return label in self.labels or any(text.any_label for text in self.texts)
 
 
 def _read_controls(root: ElementTree.Element, name: str) -> tuple[dict[str, str], str]:
@@ -158,7 +169,7 @@ def _region_id(name: str, entity: Entity, fragment: Fragment) -> str:
 class RegionReader:
     """Reads the regions of an annotation, and notes what of them cannot be remembered."""
 
-    labels: Collection[str]  # the model's
+    is_known: Callable[[str], bool]  # whether a label is one of the model's, or may become one
     problems: list[str] = field(default_factory=list)
 
     def read(self, tag: TextTag, text: str, result: Sequence[Mapping[str, Any]]) -> Document:
@@ -166,7 +177,7 @@ class RegionReader:
 
         >>> value = {"start": 3, "end": 6, "text": "Ada", "labels": ["PER"]}
         >>> tag = TextTag("text", ("text",), {})
-        >>> RegionReader(["PER"]).read(tag, "😀 Ada", [{"to_name": "text", "value": value}]).entities
+        >>> RegionReader("PER".__eq__).read(tag, "😀 Ada", [{"to_name": "text", "value": value}]).entities
         (Entity(PER 2-5 'Ada'),)
         """
         by_id: dict[str, tuple[Span, list[str]]] = {}
@@ -180,11 +191,12 @@ class RegionReader:
             elif not isinstance(value["labels"], list):
                 self.problems.append(f"the labels of a region are no list: {_excerpt(value)}")
             else:
-                known = [label for label in value["labels"] if label in self.labels]
-                unknown = [str(label) for label in value["labels"] if label not in self.labels]
+                known = [label for label in value["labels"] if isinstance(label, str) and self.is_known(label)]
+                unknown = [str(label) for label in value["labels"] if label not in known]
                 if unknown:
                     where = f"{span.text(text)!r}"
-                    self.problems.append(f"{where} has a label that the model has not: {', '.join(unknown)}")
+                    names = ", ".join(unknown)
+                    self.problems.append(f"{where} has a label that the project or the model cannot have: {names}")
                 id = str(region.get("id", number))
                 at, labels = by_id.setdefault(id, (span, []))
                 if at == span:  # several tags label one region

@@ -32,15 +32,30 @@ def rebuild(model: Model, datastore: Datastore) -> Datastore:
     return datastore.with_vectors(*model.span_vectors(model.encode(sentences)))
 
 
+def can_have_label(model: Model, label: str) -> bool:
+    """Whether a label that a model does not know can be one of its labels from an edit of its memory on."""
+    head = model.network.head
+    return _is_label(label) and (head.open_labels or not head.uses_datastore)
+
+
+def _is_label(text: str) -> bool:
+    """Whether a text names something: null's name and blanks do not.
+
+    >>> _is_label("DRUG"), _is_label("null"), _is_label(" ")
+    (True, False, False)
+    """
+    return text != "null" and bool(text.strip())
+
+
 def check_labels(model: Model, labels: Iterable[str], new_labels: bool = True) -> None:
     """Refuse labels that the model does not know and, unless `new_labels` are refused, cannot have."""
-    head, kind = model.network.head, model.recipe.head.kind
+    kind = model.recipe.head.kind
     for label in sorted(set(labels) - set(model.labels)):
         if not new_labels:
             raise EditError(f"the model has no label {label!r}; {did_you_mean(label, model.labels[1:])}")
-        if label == "null" or not label.strip():
+        if not _is_label(label):
             raise EditError(f"{label!r} cannot be a label: it stands for 'no entity'")
-        if head.uses_datastore and not head.open_labels:
+        if not can_have_label(model, label):
             raise EditError(f"the model has no label {label!r}, and its head, {kind!r}, can have no new ones: train it")
 
 

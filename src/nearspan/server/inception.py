@@ -1,6 +1,6 @@
 """Routes that speak INCEpTION's protocol of external recommenders, and what they do with its documents."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -69,7 +69,7 @@ def inception_routes(service: Service, worker: Worker, limits: Limits, inbox: In
 
     @router.post("/train", status_code=204, summary="Take the annotated sentences of documents into the memory")
     async def train(body: TrainIn, client: Client) -> Response:
-        changes = [_read_change(body, document, service.labels) for document in body.documents]
+        changes = [_read_change(body, document, service.may_remember) for document in body.documents]
         if changes:
             await inbox.deliver(client, changes)
         return Response(status_code=204)
@@ -85,7 +85,7 @@ def _predict(service: Service, inbox: Inbox, body: PredictIn, most: int) -> Piec
     return {"document": layer.add_predictions(document, notes + [""] * (len(document.entities) - len(notes)))}
 
 
-def _read_change(body: TrainIn, document: CasIn, labels: Sequence[str]) -> Change:
+def _read_change(body: TrainIn, document: CasIn, may_remember: Callable[[str], bool]) -> Change:
     """The annotated sentences of a document, in the place of those that the memory has of it and this user."""
     prefix = f"{NAME}/{body.metadata.projectId}/{document.documentId}/{document.userId}/"
 
@@ -93,9 +93,9 @@ def _read_change(body: TrainIn, document: CasIn, labels: Sequence[str]) -> Chang
         layer = Layer.read(body.typeSystem, document.xmi, body.metadata.layer, body.metadata.feature)
         sentences, problems = [], set[str]()
         for sentence in layer.annotated_sentences(prefix):
-            known = [entity for entity in sentence.entities if entity.label in labels]
-            unknown = sorted({entity.label for entity in sentence.entities} - set(labels))
-            problems |= {f"the model has no label {label}: it is not remembered" for label in unknown}
+            known = [entity for entity in sentence.entities if may_remember(entity.label)]
+            unknown = {entity.label for entity in sentence.entities if not may_remember(entity.label)}
+            problems |= {f"the model cannot have the label {label}: it is not remembered" for label in unknown}
             if known:
                 sentences.append(sentence.with_entities(known))
         return sentences, [*layer.problems, *sorted(problems)]

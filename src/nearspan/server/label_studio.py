@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -116,7 +116,7 @@ def label_studio_routes(service: Service, worker: Worker, limits: Limits, inbox:
         if body.action == "START_TRAINING":
             return await worker.answer(client, ChangesOut, lambda: _train(inbox))
         try:
-            changes = read_changes(body, service.labels)
+            changes = read_changes(body, service.may_remember)
         except NearspanError as error:
             logger.warning("Label Studio, %s: %s", body.action, error)
             raise
@@ -140,8 +140,8 @@ def _check_project(service: Service, config: str) -> list[str]:
     """What a person should know before annotating; an error where nothing could come of it."""
     try:
         parsed = LabellingConfig.parse(config)
-        messages = parsed.compare_labels(service.labels)
-        if messages and not parsed.labels & set(service.labels):
+        messages = parsed.compare_labels(service.labels, service.may_remember)
+        if messages and not any(map(service.may_remember, parsed.labels)):
             names = [", ".join(sorted(labels)) or "none" for labels in (parsed.labels, service.labels)]
             raise ConfigError(f"the project's labels ({names[0]}) and the model's ({names[1]}) have none in common")
     except ConfigError as error:
@@ -180,13 +180,13 @@ def _predict(
     return {"results": results, "model_version": version}
 
 
-def read_changes(event: WebhookIn, labels: Sequence[str]) -> list[Change]:
-    """What an event does to the memory, for a model with these labels."""
+def read_changes(event: WebhookIn, may_remember: Callable[[str], bool]) -> list[Change]:
+    """What an event does to the memory, for a model that may remember some labels."""
     if event.action in SAVED:
         config = LabellingConfig.parse(str((event.project or {}).get("label_config", "")))
         tasks = {task.get("id"): task for task in _records(event.task)}
         return [
-            _read_annotation(annotation, tasks.get(annotation.get("task"), {}), config, labels)
+            _read_annotation(annotation, tasks.get(annotation.get("task"), {}), config, may_remember)
             for annotation in _records(event.annotation)
         ]
     if event.action == "ANNOTATIONS_DELETED":
@@ -198,7 +198,9 @@ def read_changes(event: WebhookIn, labels: Sequence[str]) -> list[Change]:
     return []
 
 
-def _read_annotation(annotation: Record, task: Record, config: LabellingConfig, labels: Sequence[str]) -> Change:
+def _read_annotation(
+    annotation: Record, task: Record, config: LabellingConfig, may_remember: Callable[[str], bool]
+) -> Change:
     """The documents of an annotation, in the place of all that the memory has of its task; where skipped, none."""
     numbers = [record.get(key) for record, key in ((task, "project"), (task, "id"), (annotation, "id"))]
     if not all(type(number) is int for number in numbers):
@@ -207,7 +209,7 @@ def _read_annotation(annotation: Record, task: Record, config: LabellingConfig, 
     name = f"{prefix}{numbers[2]}"
     if annotation.get("was_cancelled"):
         return _deleted(place, re.escape(name) + "(/.*)?")
-    reader, documents = RegionReader(labels), []
+    reader, documents = RegionReader(lambda label: config.offers(label) and may_remember(label)), []
     regions = annotation.get("result")
     result = [region for region in regions if isinstance(region, Mapping)] if isinstance(regions, list) else []
     for tag in config.texts:

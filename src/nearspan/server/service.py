@@ -24,6 +24,7 @@ from nearspan.formats import Documents, as_documents
 from nearspan.knn import Datastore
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import Editor
+from nearspan.memory.build import can_have_label
 from nearspan.model import Model
 from nearspan.model.folder import weights_id
 from nearspan.model.predict import SentenceWindows
@@ -99,6 +100,10 @@ class Service:
     def labels(self) -> list[str]:
         """The labels that the model knows: its own, and those that its memory has beside them."""
         return self._model.labels[1:]
+
+    def may_remember(self, label: str) -> bool:
+        """Whether an entity with a label can be remembered: the model knows it, or can have it as a new one."""
+        return label in self.labels or can_have_label(self._model, label)
 
     def describe(self) -> dict[str, Any]:
         """What is served, without asking the model's thread."""

@@ -701,6 +701,12 @@ def fuzz_name(fuzz: Fuzz, name: str, count: int) -> dict[str, Any]:
     }
 
 
+def add_up(results: dict[str, Any]) -> dict[str, int]:
+    """The counts of all names and seeds together."""
+    rows = [row for name, row in results.items() if name != "totals"]
+    return {key: sum(row.get(key, 0) for row in rows) for key in ("inputs", "gz", *OUTCOMES)}
+
+
 def show(fuzz: Fuzz, name: str, number: int) -> None:
     """Print an input and what comes of it."""
     files, mentions = fuzz.make(name, number)
@@ -751,6 +757,7 @@ def main() -> None:
                 result = fuzz_name(fuzz, name, count)
                 print(name, result, flush=True)
                 results[f"{name}, seed {options.seed}"] = about | result
+                results["totals"] = add_up(results)
                 if options.out:
                     options.out.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -21,9 +21,9 @@ what takes long (`use`, `convert`) is measured in the first round alone;
 memory is the most that the process takes above what it took with nearspan imported.
 
 `--growth` converts files of several sizes (in MB) into several formats and shows how much memory each takes: what is
-bounded by a stream takes the same for all. `--annotate` does so for `annotate`, in one process with a small model that
-is trained here: its own memory is counted as what was there before. `peak` is all that the process takes. What was
-recorded of other conversions stays.
+bounded by a stream takes the same for all. `peak` is all that a process takes. `--annotate` runs the command `nearspan
+annotate ... --workers 1` with small models that are trained here, with and without a memory: seconds and `peak` are of
+the whole command, its start and the model's loading included. What was recorded of other work stays.
 """
 
 from __future__ import annotations
@@ -49,10 +49,13 @@ LABELS = ("PER", "LOC", "ORG", "MISC")
 LONG = ("use", "convert")
 KINDS = ("loop", "stream", "use", "read", "check", "convert")
 TARGETS = ("jsonl", "conll", "prodigy", "gliner")
-SMALL = (
-    "training.epochs=2 encoder.characters=none encoder.highway=none encoder.vectors.size=8 encoder.bilstm.layers=1 "
-    "encoder.bilstm.size=8 representation.size=8 suggester.max_width=2 interpolation=none fragment_linker=none"
-)
+SMALL = {
+    "classifier": (
+        "training.epochs=2 encoder.characters=none encoder.highway=none encoder.vectors.size=8 encoder.bilstm.layers=1 "
+        "encoder.bilstm.size=8 representation.size=8 suggester.max_width=2 interpolation=none fragment_linker=none"
+    ),
+    "instance-sample": "training.epochs=2",
+}
 Sentence = tuple[list[str], list[tuple[int, int, str]]]  # words, and first word, stop and label of each entity
 
 
@@ -67,8 +70,13 @@ def main() -> None:
     parser.add_argument("--growth", type=sizes, default=[], help="convert files of so many MB: 10,30,100")
     parser.add_argument("--targets", default=",".join(TARGETS), help="the formats that --growth converts into")
     parser.add_argument("--annotate", type=sizes, default=[], help="annotate JSON lines of so many MB: 0.5,1,2,4")
+    parser.add_argument("--models", default=",".join(SMALL), help="the recipes of the models that annotate")
+    parser.add_argument("--train", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.train:
+        train_small(options.train)
+        return
     if options.measure:
         print(json.dumps(measure(options.measure[0], Path(options.measure[1]))))
         return
@@ -129,9 +137,10 @@ def record_growth(options: argparse.Namespace) -> None:
         folder = Path(temporary)
         conversions = [f"convert:{target}" for target in options.targets.split(",")]
         plans = [(name, size, conversions) for name in ("conll", "jsonl") for size in options.growth]
-        plans += [("jsonl", size, ["annotate"]) for size in options.annotate]
-        if options.annotate:
-            train_small(folder / "model")
+        models = options.models.split(",") if options.annotate else []
+        plans += [("jsonl", size, [f"annotate:{name}" for name in models]) for size in options.annotate]
+        for name in models:  # by other processes: what this one takes, a child is said to have taken
+            subprocess.run([sys.executable, __file__, "--train", str(folder / name)], check=True)
         for name, size, kinds in plans:
             path = folder / f"corpus.{name}"
             fill(path, {"conll": columns, "jsonl": json_lines}[name](), int(size * 1_000_000))
@@ -155,16 +164,32 @@ def train_small(folder: Path) -> None:
     import nearspan
     from nearspan.formats import sample
 
-    recipe = nearspan.recipe("classifier").override(SMALL.split())
+    recipe = nearspan.recipe(folder.name).override(SMALL[folder.name].split())
     nearspan.train(recipe, nearspan.read(sample.path("train"))[:100], out=folder)
 
 
 def run(what: str, path: Path) -> dict[str, Any]:
     """A measurement in a process of its own."""
+    what, _, name = what.partition(":") if what.startswith("annotate") else (what, "", "")
+    if what == "annotate":
+        return run_annotate(path.with_name(name), path)
     command = [sys.executable, __file__, "--measure", what, str(path)]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(ran.stdout)
     return result
+
+
+def run_annotate(model: Path, path: Path) -> dict[str, Any]:
+    """The whole command, as a user calls it."""
+    command = [sys.executable, "-m", "nearspan", "annotate", str(model), str(path)]
+    process = subprocess.Popen(
+        [*command, "--out", str(path.with_name("annotated.jsonl")), "--workers", "1", "--force"],
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} ended with status {status}")
+    return {"seconds": round(usage.ru_utime + usage.ru_stime, 2), "peak": round(usage.ru_maxrss * 1024 / 1e6)}
 
 
 def measure(what: str, path: Path) -> dict[str, Any]:
@@ -172,12 +197,7 @@ def measure(what: str, path: Path) -> dict[str, Any]:
 
     other = path.with_name("converted.conll" if path.suffix == ".jsonl" else "converted.jsonl")
     what, _, target = what.partition(":")
-    if what == "annotate":
-        other = path.with_name("annotated.jsonl")
-        model = nearspan.load(path.with_name("model"), "cpu")
-        list(model.pipe(["Ada wrote."], workers=1))
     work: Callable[[], object] = {
-        "annotate": lambda: nearspan.write(model.pipe(nearspan.formats.stream(path), workers=1), other, force=True),
         "loop": lambda: loop(path),
         "stream": lambda: sum(document.entity_count for document in nearspan.formats.stream(path)),
         "use": lambda: sum(len(each.entities) + len(each.words or ()) for each in nearspan.formats.stream(path)),

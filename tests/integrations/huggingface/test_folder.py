@@ -177,3 +177,14 @@ def test_a_command_names_what_is_not_there(hub, nearspan_command):
     ran = nearspan_command("annotate", "nobody/mein", stdin=b"Ada lives in Oslo")
     assert ran.code == 2
     assert "no model folder at nobody/mein, and no model of this name on the Hugging Face hub" in ran.err
+
+
+@pytest.mark.parametrize("name", ["./ada/ner", "../ada/ner", "/ada/ner"])
+@pytest.mark.parametrize("arguments", [["annotate", "{}"], ["memory", "{}", "log"], ["serve", "{}"]])
+def test_a_path_on_the_command_line_is_no_id(hub, folders, nearspan_command, tmp_path, monkeypatch, name, arguments):
+    hub.add("ada/ner", folders["classifier"])
+    monkeypatch.chdir(tmp_path)
+    ran = nearspan_command(*(argument.format(name) for argument in arguments), stdin=b"Ada lives in Oslo")
+    assert ran.code == 2
+    assert "ada/ner" in ran.err
+    assert hub.asked == []

@@ -101,6 +101,19 @@ def test_records_of_json_min_are_documents(put: Put):
     assert corpus[0].entities[0].attributes == {"annotator": 2}
 
 
+def test_records_of_json_min_of_one_task_are_listed_as_such(put: Put):
+    records = [
+        {"text": text, "id": id, "label": [{"start": 0, "end": 3, "labels": [label]}], "annotator": 1, "lead_time": 1.0}
+        for text, id, label in (("Ada wrote", 3, "PER"), ("Ada wrote", 3, "LOC"), ("Bob ran", 4, "PER"))
+    ]
+    corpus = read(put("a", json.dumps(records)))
+    assert [document.id for document in corpus] == ["3#1", "3#2", "4"]
+    assert [render(document) for document in corpus] == ["[Ada](PER) wrote", "[Ada](LOC) wrote", "[Bob](PER) ran"]
+    [problem] = corpus.problems
+    assert (problem.kind, problem.lost) == ("several annotations", 0)
+    assert "task '3' has 2 annotations" in problem.message
+
+
 def test_a_choice_about_a_region_is_no_region(put: Put):
     value = {"start": 0, "end": 3, "text": "Ada", "choices": ["sure"]}
     choice = {"id": "r0", "type": "choices", "from_name": "sure", "to_name": "text", "value": value}

@@ -45,6 +45,15 @@ def test_a_row_for_each_entity_with_the_text_beside_the_table(put: Put):
     ]
 
 
+@pytest.mark.parametrize(("start", "end"), [("start_span", "end_span"), ("char_start", "char_end"), ("begin", "end")])
+def test_offsets_are_known_by_several_names(put: Put, start: str, end: str):
+    put("letter.txt", "Ada met Bo")
+    rows = "letter\tPER\t0\t3\tAda\tQ7259\n"
+    corpus = read(put("a.tsv", f"filename\tlabel\t{start}\t{end}\ttext\tcode\n" + rows))
+    assert render(corpus[0]) == "[Ada](PER) met Bo"
+    assert corpus[0].entities[0].attributes == {"code": "Q7259"}
+
+
 def test_a_row_for_each_entity_with_the_text_in_the_table(put: Put):
     corpus = read(
         put("a.csv", "text;start;end;label;score\nAda met Bo;0;3;PER;0.5\nAda met Bo;8.0;10.0;PER;\nYes;;;;\n")

@@ -14,6 +14,7 @@ attributes.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,15 @@ def detect(source: Source) -> bool:
 
 
 def read_min(source: Source) -> Iterator[Draft]:
-    """Read records that hold an annotation each."""
-    return read_records(source, _count_min, lambda record, name, line: [_read_min(record, name, line, source)])
+    """Read records that hold an annotation each; those of a task stand one after the other, with its id."""
+    drafts = read_records(source, _count_min, lambda record, name, line: [_read_min(record, name, line, source)])
+    for (id, _), group in groupby(drafts, key=lambda draft: (draft.id, draft.text)):
+        of_task = list(group)
+        if len(of_task) > 1:
+            _list_several(source, id, len(of_task), of_task[0].line)
+            for number, draft in enumerate(of_task, 1):
+                draft.id = f"{id}#{number}"
+        yield from of_task
 
 
 def detect_min(source: Source) -> bool:
@@ -154,13 +162,17 @@ def _read_task(record: Any, name: str, line: int, source: Source) -> list[Draft]
     if not annotations:
         source.add_problem(NOT_GOLD, f"task {excerpt(id)} has no annotation; it is no document", line)
     if len(gold) > 1:
-        message = f"task {excerpt(id)} has {len(gold)} annotations; each is a document of its own"
-        source.add_problem("several annotations", message, line)
+        _list_several(source, id, len(gold), line)
     leave_out_keys(data, ("id", "doc_id", "doc_key", _text_key(data, gold)), source)
     return [
         _read_annotation(annotation, data, id if len(gold) == 1 else f"{id}#{number}", line, source)
         for number, annotation in enumerate(gold, 1)
     ]
+
+
+def _list_several(source: Source, id: str, count: int, line: int) -> None:
+    message = f"task {excerpt(id)} has {count} annotations; each is a document of its own"
+    source.add_problem("several annotations", message, line)
 
 
 def _read_annotation(

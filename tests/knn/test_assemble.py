@@ -5,7 +5,9 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from nearspan.knn import Datastore, WordTable, assemble_datastore
+from nearspan.knn import Datastore, MemorySentence, WordTable, assemble_datastore
+from nearspan.knn.assemble import concatenate, weigh
+from nearspan.knn.word_index import WordIndex
 from nearspan.segment import LabelledSpan
 from nearspan.spans import AllSpans, WordSums
 
@@ -74,3 +76,50 @@ def test_labels_removed_spans_and_second_labels_change_in_place(make_memory, kep
 def test_nothing_to_do_is_nothing_done(make_memory):
     memory = make_memory(LENGTHS)
     assert assemble_datastore([memory], dict(enumerate(memory.sentences)), LABELS, AllSpans(3)) is memory
+
+
+DERIVED = ("sentence_marks", "sentence_offsets", "entity_rows", "entity_directions", "labels_by_text")
+
+
+def as_computed_anew(memory: Datastore) -> None:
+    """What a memory has taken over of another one is what it would compute itself."""
+    fresh = replace(memory)
+    for name in DERIVED:
+        value, expected = getattr(memory, name), getattr(fresh, name)
+        assert torch.equal(value, expected) if isinstance(value, torch.Tensor) else value == expected, name
+    for field in fields(fresh.word_index):
+        assert torch.equal(getattr(memory.word_index, field.name), getattr(fresh.word_index, field.name))
+
+
+@pytest.mark.parametrize("kept", ["spans", "words", "own"])
+def test_what_was_computed_of_a_memory_is_kept_through_edits(make_memory, kept: str):
+    memory = make_memory(LENGTHS, kept=kept)
+    first, last = some(memory, [0, 1, 2, 3]), some(memory, [4, 5])
+    for name in (*DERIVED, "word_index"):
+        getattr(first, name)
+    grown = concatenate([first, last])
+    assert set(DERIVED[:1] + DERIVED[3:]) | {"word_index"} <= set(grown.__dict__)
+    as_computed_anew(grown)
+    weighed = weigh(grown, {4: replace(grown.sentences[4], weight=0.0)}, AllSpans(3))
+    assert "word_index" in weighed.__dict__
+    as_computed_anew(weighed)
+    same(weighed, assemble_datastore([grown], dict(enumerate(weighed.sentences)), LABELS, AllSpans(3)))
+    renamed = [LabelledSpan.of(0, 1, "C")]
+    changed = dict(enumerate(grown.sentences)) | {2: replace(grown.sentences[2], entities=tuple(renamed))}
+    as_computed_anew(assemble_datastore([grown], changed, LABELS, AllSpans(3)))
+
+
+def test_runs_of_words_are_found_in_any_case_and_in_one_sentence_alone(make_memory):
+    texts = ["New York and", "new york", "York New", "york"]
+    sentences = []
+    for number, text in enumerate(texts):
+        words, at = [], 0
+        for word in text.split():
+            words.append((at, at + len(word)))
+            at += len(word) + 1
+        sentences.append(MemorySentence("", number, text, tuple(words), ()))
+    index = WordIndex.of(sentences)
+    assert [each.tolist() for each in index.find(0, 0, 2)] == [[0, 1], [0, 0]]
+    assert [each.tolist() for each in index.find(3, 0, 1)] == [[0, 1, 2, 3], [1, 1, 0, 0]]
+    both = WordIndex.of(sentences[:2]).and_then(WordIndex.of(sentences[2:]))
+    assert all(torch.equal(getattr(both, field.name), getattr(index, field.name)) for field in fields(WordIndex))

@@ -4,11 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 import nearspan
-from nearspan.document import Span
+from nearspan.document import Document, Span
+from nearspan.heads import Query
 from nearspan.memory.editor import Editor
-from nearspan.memory.reweight import REACH
 
 
 @pytest.fixture
@@ -42,8 +43,7 @@ def test_a_word_that_is_marked_as_no_entity_is_none_in_the_next_sentence_either(
     edit = strange_lima.add(nearspan.markup("[Ada](PERSON) lives in Lima", id="mine"))
     assert [label_of(strange_lima, "Lima", text) for text in texts] == ["", ""]
     [(text, own, like)] = carried(strange_lima, "mine")
-    assert (text, like) == ("Lima", REACH)
-    assert own >= like
+    assert (text, like) == ("Lima", own)
     assert len(edit.receipt) == 1
     assert [label_of(strange_lima, word, f"Bob lives in {word}") for word in ("Oslo", "Rome")] == ["PLACE", "PLACE"]
     strange_lima.undo()
@@ -67,8 +67,31 @@ def test_words_that_the_memory_holds_nowhere_else_carry_over_to_where_they_are_r
     texts = ["Nobody lives in Zed", "She lived in Zed"]
     assert [label_of(editor, "Zed", text) for text in texts] == ["", ""]
     editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
-    assert [(text, like) for text, _, like in carried(editor, "new")] == [("Zed", REACH)]
+    assert [(text, like == own) for text, own, like in carried(editor, "new")] == [("Zed", True)]
     assert [label_of(editor, "Zed", text) for text in texts] == ["PLACE", "PLACE"]
+
+
+@pytest.mark.parametrize("search", ["nearest", "whole"])
+def test_an_entity_knows_how_likely_it_is_without_corrections_of_other_sentences(editor, search: str):
+    model, texts = editor.model.set_search(search), ["Zoe lives in Zed", "Nobody lives in Zed"]
+    network, before = model.network, [model.explain_span(text, Span.of(len(text) - 3, len(text))) for text in texts]
+    editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
+    corpus = network.encode([sentence for text in texts for sentence in model.split(Document(text))])
+    with torch.inference_mode():
+        predicted = network.predict(Query(network, corpus.batch(torch.tensor([0, 1])), model.datastore))
+    [own], [like] = ([span for span in spans if span.first == 3] for spans in predicted)
+    assert own.unaided == pytest.approx(own.score, abs=1e-5)
+    assert like.unaided == pytest.approx(before[1].probabilities["PLACE"], abs=1e-5)
+    assert like.unaided < 0.5 < like.score
+
+
+def test_what_is_no_entity_as_a_part_of_one_is_none_elsewhere_where_all_of_that_is_read(editor):
+    assert label_of(editor, "Lima", "Nobody left Lima Street") == "PLACE"
+    editor.add(nearspan.markup("They live in [Lima Street](PLACE)", id="mine"))
+    assert "Lima" in [text for text, *_ in carried(editor, "mine")]
+    assert label_of(editor, "Lima Street", "They live in Lima Street") == "PLACE"
+    assert label_of(editor, "Lima", "Nobody left Lima Street") == ""
+    assert label_of(editor, "Lima", "Nobody left Lima") == "PLACE"
 
 
 def test_corrections_of_one_edit_that_contradict_each_other_stay_in_their_sentences(editor):

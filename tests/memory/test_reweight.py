@@ -14,7 +14,7 @@ from nearspan.errors import EditError
 from nearspan.heads import Query
 from nearspan.knn import assemble_datastore
 from nearspan.memory.editor import Editor
-from nearspan.memory.reweight import LIMIT, Outcome, Target, reweight
+from nearspan.memory.reweight import OWN_LIMIT, Outcome, Target, reweight
 from nearspan.model import Model
 from nearspan.model.predict import SentenceWindows
 from nearspan.segment.windows import LONGEST
@@ -223,7 +223,7 @@ def test_enough_is_the_least_with_which_the_sentence_is_read_so(open_editor, kin
         [one] = editor.sentences(document="wrong")
         assert said(editor.model, one.text) == wanted
         assert (one.weight, one.span_weights) == (0, ())
-        assert all(like <= own <= LIMIT for _, own, like in one.carried)
+        assert all(like <= own <= OWN_LIMIT for _, own, like in one.carried)
         assert one.carried
         assert edit.summary.endswith("which is enough")
         editor.undo()

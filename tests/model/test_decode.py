@@ -1,5 +1,6 @@
 """Decoding against brute force."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
@@ -102,6 +103,13 @@ def test_several_labels_stand_on_one_span(overlap: str):
     kept = decode([*both, LabelledSpan.of(1, 3, 3, 0.8)], overlap)
     assert [span.label for span in kept] == ([1, 3, 2] if overlap == "any" else [1, 2])
     assert least_overlap([[((0, 2),), ((0, 2),)], [((1, 4),)]]) == "flat"
+
+
+def test_a_span_that_leans_on_a_correction_stands_where_it_would_without_it():
+    longer, inner = LabelledSpan.of(0, 3, 1, 0.8), LabelledSpan.of(1, 3, 1, 0.99)
+    assert decode([longer, inner], "flat") == [inner]
+    assert decode([longer, replace(inner, unaided=0.3)], "flat") == [longer]
+    assert decode([replace(inner, unaided=0.3)], "flat") == [inner]
 
 
 def test_no_guesses():

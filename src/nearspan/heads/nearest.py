@@ -1,7 +1,7 @@
 """The nearest-neighbour head: a span's label is what its neighbours in the training set say (Ouchi et al., 2020)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -17,6 +17,8 @@ from nearspan.knn import (
     WholeMemory,
     WordSumEngine,
     WordTable,
+    log_label_sums,
+    log_label_sums_over_all,
     nearest_sentences,
     probabilities_over_all,
     probabilities_over_sentences,
@@ -25,6 +27,7 @@ from nearspan.knn import (
 )
 from nearspan.linear import linear
 from nearspan.registry import register
+from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
 
 
@@ -119,13 +122,62 @@ class NearestHead(Head):
             near = (datastore, sentences, query.vectors / vote.temperature, candidates)
             probabilities = probabilities_over_sentences(*near, labels, self.budget)
         probabilities = vote.reweigh(probabilities, names)
-        for row in datastore.carried.matches(query.batch, candidates) if datastore.carried is not None else ():
-            neighbours = self.contributions(query, row)
-            if len(neighbours.rows):
-                sums = probabilities.new_zeros(labels, dtype=torch.double)
-                sums.index_add_(0, datastore.labels[neighbours.rows], neighbours.weights)
-                probabilities[row] = sums.to(probabilities.dtype)
+        carried = datastore.carried
+        rows = torch.tensor(carried.matches(query.batch, candidates) if carried is not None else (), dtype=torch.long)
+        if len(rows):
+            corrected = self.log_label_sums(query, rows.to(probabilities.device)).softmax(1).to(probabilities.dtype)
+            probabilities[rows] = torch.where(corrected.isnan(), probabilities[rows], corrected)  # NaN: of nothing
         return probabilities
+
+    def predict(self, query: Query, probabilities: Tensor | None = None) -> list[list[LabelledSpan[int]]]:
+        """The entities of each sentence; those that a correction of another sentence speaks for know what they would
+        be without it."""
+        if probabilities is None:
+            probabilities = self.predict_proba(query, entities_only=self.has_null)
+        spans, carried = super().predict(query, probabilities), self._neighbours(query)[0].carried
+        if carried is None:
+            return spans
+        matches = torch.tensor(carried.matches(query.batch, query.candidates), dtype=torch.long)
+        chosen, labels = (part.cpu() for part in self.choose(probabilities))
+        aided = torch.isin(chosen, matches)
+        rows, labels = chosen[aided], labels[aided]
+        if not len(rows):
+            return spans
+        unaided = (
+            self.log_label_sums(query, rows.to(probabilities.device), own_alone=True).softmax(1).nan_to_num(0.0).cpu()
+        )
+        columns = (query.candidates.sentence, query.candidates.first, query.candidates.stop)
+        places = zip(*(column.cpu()[rows].tolist() for column in columns), strict=True)
+        known = dict(zip(places, unaided[torch.arange(len(rows)), labels].tolist(), strict=True))
+        return [
+            [replace(span, unaided=known.get((number, span.first, span.stop))) for span in of_sentence]
+            for number, of_sentence in enumerate(spans)
+        ]
+
+    def log_label_sums(self, query: Query, rows: Tensor, *, own_alone: bool = False) -> Tensor:
+        """log of what the spans of each label weigh together [n, 1 + Y], for the candidates at some rows, which rise.
+
+        Carried spans of the same words are among them, or `own_alone` those of the very same sentences.
+        """
+        datastore, sentences = self._neighbours(query)
+        vote, carried = datastore.vote, datastore.carried
+        vectors = query.vectors[rows] / vote.temperature
+        if sentences is None:
+            sums = log_label_sums_over_all(datastore, vectors)
+        else:
+            asking, counts = query.candidates.sentence[rows].unique_consecutive(return_counts=True)
+            sums = torch.cat(log_label_sums(datastore, vectors.split(counts.tolist()), sentences[asking]))
+        sums = sums + vote.label_weights(datastore.names).to(sums.device).log()
+        if carried is None:
+            return sums
+        places = {row: place for place, row in enumerate(rows.tolist())}
+        for row in carried.matches(query.batch, query.candidates):
+            if row in places:
+                place = places[row]
+                more, scores = self._carried(query, row, vectors[place], own_alone)
+                for number, score in zip(datastore.labels[more].tolist(), scores, strict=True):
+                    sums[place, number] = torch.logaddexp(sums[place, number], score)
+        return sums
 
     def contributions(self, query: Query, row: int) -> Contributions:
         """Equation 1: the probability of each datastore span that the span at a row is compared with."""
@@ -142,13 +194,22 @@ class NearestHead(Head):
         )
         if datastore.carried is None:
             return Contributions(rows, scores.softmax(0))
-        more, log_weights = (
-            part.to(rows.device) for part in datastore.carried.compared_with(query.batch, query.candidates, row)
-        )
-        log_weights = log_weights + votes[datastore.labels[more]]
-        both = torch.cat([scores, similarities(datastore, vector[None], more)[0] + log_weights])
+        more, more_scores = self._carried(query, row, vector)
+        both = torch.cat([scores, more_scores])
         rows, places = torch.cat([rows, more]).unique(return_inverse=True)
         return Contributions(rows, both.new_zeros(len(rows)).index_add_(0, places, both.softmax(0)))
+
+    def _carried(self, query: Query, row: int, vector: Tensor, own_alone: bool = False) -> tuple[Tensor, Tensor]:
+        """The carried spans [n] that the candidate at a row with a vector is compared with, and log of their weights.
+
+        Of the vector the temperature is taken out already.
+        """
+        datastore, _ = self._neighbours(query)
+        assert datastore.carried is not None
+        found = datastore.carried.compared_with(query.batch, query.candidates, row, own_alone=own_alone)
+        rows, log_weights = (part.to(vector.device) for part in found)
+        votes = datastore.vote.label_weights(datastore.names).to(rows.device).log()
+        return rows, similarities(datastore, vector[None], rows)[0] + log_weights + votes[datastore.labels[rows]]
 
     def _neighbours(self, query: Query) -> tuple[Datastore, Tensor | None]:
         """The datastore, and its sentences [B, K] that each sentence of a batch is compared with; None: all of them."""

@@ -220,6 +220,13 @@ class Head(nn.Module):
         del query, row
         return None
 
+    def log_label_sums(self, query: Query, rows: Tensor) -> Tensor:
+        """log of what the datastore's spans of each label weigh together [n, 1 + Y], for candidates at rows that rise.
+
+        For a head whose probabilities are such sums.
+        """
+        raise NotImplementedError(f"{type(self).__name__} sums up no spans")
+
     def word_targets(self, lengths: Sequence[int], entities: Sequence[Sequence[LabelledSpan[int]]]) -> Tensor | None:
         """What a head that reads words has to learn of each word of a corpus [R]."""
         del lengths, entities

@@ -4,7 +4,7 @@ from nearspan.knn.assemble import assemble_datastore
 from nearspan.knn.concepts import Concepts, LinkedSpan
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.interpolation import InterpolationSettings, knn_probabilities
-from nearspan.knn.label_sums import log_label_sums
+from nearspan.knn.label_sums import log_label_sums, log_label_sums_over_all
 from nearspan.knn.leave_one_out import LeaveOneOut
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.pool import Pool
@@ -37,6 +37,7 @@ __all__ = [
     "assemble_datastore",
     "knn_probabilities",
     "log_label_sums",
+    "log_label_sums_over_all",
     "nearest_sentences",
     "neighbour_probabilities",
     "pool_probabilities",

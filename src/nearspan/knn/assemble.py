@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore, label_names, label_spans
 from nearspan.knn.memory_sentence import MemorySentence
+from nearspan.knn.word_index import WordIndex
 from nearspan.knn.word_table import WordTable, run_rows
 from nearspan.spans import AllSpans, WordSums
 
@@ -42,7 +44,7 @@ def assemble_datastore(
         vectors = torch.cat([source.vectors for source in sources if isinstance(source.vectors, Tensor)])[rows]
     kept = [sentences[number] for number in ids]
     datastore = Datastore.of(kept, labels, suggester, vectors, sentence_vectors.index_select(0, chosen), ids)
-    return replace(datastore, vote=sources[0].vote)
+    return datastore.with_vote(sources[0].vote)
 
 
 def concatenate(sources: Sequence[Datastore]) -> Datastore:
@@ -56,7 +58,7 @@ def concatenate(sources: Sequence[Datastore]) -> Datastore:
     tables = [source.vectors for source in sources if isinstance(source.vectors, WordTable)]
     vectors = [source.vectors for source in sources if isinstance(source.vectors, Tensor)]
     joined = {name: torch.cat([getattr(source, name) for source in sources]) for name in JOINED}
-    return Datastore(
+    datastore = Datastore(
         sentences=[sentence for source in sources for sentence in source.sentences],
         ids=[number for source in sources for number in source.ids],
         max_width=sources[0].max_width,
@@ -71,6 +73,41 @@ def concatenate(sources: Sequence[Datastore]) -> Datastore:
         vote=sources[0].vote,
         **joined,
     )
+    return _with_derived(datastore, sources)
+
+
+def _with_derived(datastore: Datastore, sources: Sequence[Datastore]) -> Datastore:
+    """A datastore of several, with what the first has computed; of the others, which are small, it is computed here."""
+    first, *others = sources
+    known, values = first.__dict__, datastore.__dict__
+    if "word_index" in known:
+        values["word_index"] = reduce(WordIndex.and_then, [source.word_index for source in sources])
+    for name in ("sentence_marks", "entity_directions"):
+        if name in known:
+            values[name] = torch.cat([getattr(source, name) for source in sources])
+    if "labels_by_text" in known:
+        labels = dict(first.labels_by_text)
+        for text, names in (pair for source in others for pair in source.labels_by_text.items()):
+            labels[text] = labels.get(text, frozenset()) | names
+        values["labels_by_text"] = labels
+    return datastore
+
+
+def weigh(datastore: Datastore, sentences: Mapping[int, MemorySentence], suggester: AllSpans) -> Datastore:
+    """The same spans, where some sentences by id have other weights and nothing else has changed."""
+    place = {number: at for at, number in enumerate(datastore.ids)}
+    places = [place[number] for number in sentences]
+    kept, log_weights = list(datastore.sentences), datastore.log_weights.clone()
+    for at, sentence in zip(places, sentences.values(), strict=True):
+        kept[at] = sentence
+    weighed = list(sentences.values())
+    spans = suggester.candidates(
+        torch.tensor([len(sentence.words) for sentence in weighed]), [sentence.entities for sentence in weighed]
+    )
+    _, _, weights = label_spans(weighed, datastore.names, spans, suggester.has_null)
+    [rows] = run_rows(datastore.starts[places][None], datastore.counts[places][None])
+    log_weights[rows] = weights.to(log_weights.device)
+    return datastore.with_weights(kept, log_weights)
 
 
 def relabel(datastore: Datastore, sentences: Mapping[int, MemorySentence], suggester: AllSpans) -> Datastore:
@@ -97,4 +134,5 @@ def relabel(datastore: Datastore, sentences: Mapping[int, MemorySentence], sugge
     weights = datastore.log_weights.clone()
     weights[rows] = new_weights
     changed_datastore = replace(datastore, sentences=kept, labels=first_labels, further=further, log_weights=weights)
-    return changed_datastore.with_vectors(datastore.vectors, datastore.sentence_vectors).with_names(names)
+    changed_datastore = changed_datastore.with_vectors(datastore.vectors, datastore.sentence_vectors)
+    return changed_datastore.keep(datastore).with_names(names)

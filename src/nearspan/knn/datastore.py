@@ -18,12 +18,15 @@ from nearspan.knn.carried import Carried
 from nearspan.knn.concepts import Concepts
 from nearspan.knn.memory_sentence import MemorySentence, folded
 from nearspan.knn.vote import AS_TRAINED, Vote
+from nearspan.knn.word_index import WordIndex
 from nearspan.knn.word_scan import WordScan
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Fragments, LabelledSpan, digests
 from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
+OF_WORDS = ("word_index", "sentence_marks")  # what is computed once, and the same while the sentences' words are
+OF_LABELS = ("entity_rows", "entity_directions", "labels_by_text")  # the same while the spans' labels are, too
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,13 @@ class Datastore:
         """The labels that are there whatever the sentences have."""
         return self.names[1 : 1 + self.own_labels]
 
+    def keep(self, source: Datastore, *more: str) -> Datastore:
+        """This datastore, with what `source` has computed of the words, which are the same, and `more` of that."""
+        for name in (*OF_WORDS, *more):
+            if name in source.__dict__:
+                self.__dict__[name] = source.__dict__[name]
+        return self
+
     def with_names(self, names: tuple[str, ...]) -> Datastore:
         """The same spans with their labels numbered otherwise; those that the spans have must all be there."""
         if names == self.names:
@@ -112,7 +122,8 @@ class Datastore:
         vectors = self.vectors  # the last of the table is for -1, a span that was removed
         if isinstance(vectors, WordTable):
             vectors = replace(vectors, labels=table[vectors.labels])
-        return replace(self, names=names, labels=table[self.labels], further=table[self.further], vectors=vectors)
+        renamed = replace(self, names=names, labels=table[self.labels], further=table[self.further], vectors=vectors)
+        return renamed.keep(self, *OF_LABELS)
 
     def with_vectors(self, vectors: Tensor | WordSums | WordTable, sentence_vectors: Tensor) -> Datastore:
         """The same spans with other vectors; or with those that it has, after `labels` or `sentences` have changed."""
@@ -124,8 +135,16 @@ class Datastore:
 
     def with_weights(self, sentences: Sequence[MemorySentence], log_weights: Tensor) -> Datastore:
         """The same spans, which count otherwise; the sentences differ in nothing else."""
-        vectors = self.vectors.with_weights(sentences) if isinstance(self.vectors, WordTable) else self.vectors
-        return replace(self, sentences=sentences, log_weights=log_weights, vectors=vectors)
+        vectors = self.vectors
+        if isinstance(vectors, WordTable):
+            pairs = enumerate(zip(self.sentences, sentences, strict=True))
+            vectors = vectors.with_weights(sentences, [place for place, (old, new) in pairs if old is not new])
+        weighed = replace(self, sentences=sentences, log_weights=log_weights, vectors=vectors)
+        return weighed.keep(self, *OF_LABELS)
+
+    def with_vote(self, vote: Vote) -> Datastore:
+        """The same spans, of which those of a label count otherwise."""
+        return replace(self, vote=vote).keep(self, *OF_LABELS) if vote != self.vote else self
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -190,10 +209,11 @@ class Datastore:
 
     def labels_of_text(self, text: str) -> frozenset[str]:
         """The labels of the entities with a text, whatever its case and blanks are."""
-        return self._labels_by_text.get(folded(text), frozenset())
+        return self.labels_by_text.get(folded(text), frozenset())
 
     @cached_property
-    def _labels_by_text(self) -> dict[str, frozenset[str]]:
+    def labels_by_text(self) -> dict[str, frozenset[str]]:
+        """The labels of all entities by their texts."""
         labels: dict[str, set[str]] = {}
         for sentence in self.sentences:
             for gold in sentence.entities:
@@ -230,11 +250,9 @@ class Datastore:
     def sentence_offsets(self) -> Tensor:
         """What is added to the sentences' cosines [M]: of equal ones those whose spans count more come first, then the
         earlier ones, whatever the rounding of a cosine; -inf for those that are aside."""
-        vectors, device = self.sentence_vectors, self.starts.device
-        favoured = torch.zeros_like(self.starts, dtype=torch.bool)
+        device = self.starts.device
+        favoured, marks = torch.zeros_like(self.starts, dtype=torch.bool), self.sentence_marks
         favoured[self.sentence[self.log_weights > 0]] = True
-        factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(device)
-        marks = torch.cat([((part.float() * 2**12).round().long() * factors).sum(1) for part in vectors.split(PART)])
         order = favoured.byte().argsort(descending=True, stable=True)
         order = order[marks[order].argsort(stable=True)]  # those that are the same but for rounding are neighbours
         steps = torch.arange(len(order), device=device)
@@ -243,6 +261,18 @@ class Datastore:
         before = steps - (steps * begins).cummax(0).values  # how many of its kind come before each
         offsets = -TIE * torch.empty_like(before).scatter_(0, order, before).float()
         return offsets.masked_fill_(self.aside, -torch.inf)
+
+    @cached_property
+    def sentence_marks(self) -> Tensor:
+        """A number for each sentence [M], the same for those whose vectors are the same but for rounding."""
+        vectors = self.sentence_vectors
+        factors = torch.randint(2**62, vectors.shape[1:], generator=torch.Generator().manual_seed(0)).to(vectors.device)
+        return torch.cat([((part.float() * 2**12).round().long() * factors).sum(1) for part in vectors.split(PART)])
+
+    @cached_property
+    def word_index(self) -> WordIndex:
+        """Where the words of the sentences are."""
+        return WordIndex.of(self.sentences)
 
     @cached_property
     def carried(self) -> Carried | None:

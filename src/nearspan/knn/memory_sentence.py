@@ -35,6 +35,11 @@ class MemorySentence:
         """The characters of runs of words, such as the fragments of an entity."""
         return Span(tuple((self.words[first][0], self.words[stop - 1][1]) for first, stop in fragments))
 
+    def reach(self, first: int, stop: int) -> tuple[int, int]:
+        """The words, from and to, that a span takes up together with the entities that it shares words with."""
+        met = [gold for gold in self.entities if gold.first < stop and first < gold.stop]
+        return min([first, *(gold.first for gold in met)]), max([stop, *(gold.stop for gold in met)])
+
     @property
     def tokens(self) -> list[str]:
         """The words' texts."""

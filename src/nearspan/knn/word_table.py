@@ -122,12 +122,16 @@ class WordTable:
         vectors = self.spans(self.starts[sentence] + first, stop - first, with_shared=False)
         counts = torch.bincount(sentence, minlength=len(self.starts))
         entities, entity_starts = functional.pad(vectors, (0, 0, 0, 1)), counts.cumsum(0) - counts
-        return replace(self, entities=entities, labels=labels, entity_starts=entity_starts).with_weights(sentences)
+        return replace(self, entities=entities, labels=labels, entity_starts=entity_starts).with_weights(
+            sentences, range(len(sentences))
+        )
 
-    def with_weights(self, sentences: Sequence[MemorySentence]) -> WordTable:
-        """The same words and entities in sentences [M] with other weights."""
-        apart = [bool(each.removed or each.span_weights) or each.weight * each.entity_weight != 1 for each in sentences]
-        set_apart = torch.tensor(apart, dtype=torch.bool, device=self.gaps.device)
+    def with_weights(self, sentences: Sequence[MemorySentence], changed: Sequence[int]) -> WordTable:
+        """The same words and entities in sentences [M] of which some have other weights."""
+        chosen = [sentences[place] for place in changed]
+        apart = [bool(each.removed or each.span_weights) or each.weight * each.entity_weight != 1 for each in chosen]
+        set_apart = self.set_apart.clone()
+        set_apart[list(changed)] = torch.tensor(apart, dtype=torch.bool, device=self.gaps.device)
         lengths, entity_counts = (
             torch.diff(starts, append=starts.new_tensor([total]))
             for starts, total in ((self.starts, len(self.steps)), (self.entity_starts, len(self.labels)))

@@ -18,7 +18,7 @@ from nearspan.formats import Documents, as_documents
 from nearspan.formats.markup import parse as parse_markup
 from nearspan.heads import Query
 from nearspan.knn import Datastore, MemorySentence
-from nearspan.knn.assemble import concatenate
+from nearspan.knn.assemble import concatenate, weigh
 from nearspan.knn.storage import NO_MEMORY
 from nearspan.memory import receipts
 from nearspan.memory.build import build, check_label_set, check_labels, erase_forgotten_words, rebuild, replace_memory
@@ -157,8 +157,8 @@ class Editor:
 
         A label that the model does not know is one of its labels from now on, unless `new_labels` is false.
         The spans that the model would misread count as often as it takes for each sentence to be read as it is
-        annotated here, 1,000,000 times at most. Where that is not enough the sentence counts once, and the receipt says
-        so. Entities that the memory has no part in, discontinuous ones and those out of reach, are not looked at.
+        annotated here. Where no weight is enough the sentence counts once, and the receipt says so. Entities that the
+        memory has no part in, discontinuous ones and those out of reach, are not looked at.
         With a number for `weight` each sentence counts as so many copies instead. Its entities count `entity_weight`
         times as often: what is no entity is by far the larger part of a sentence, and copies of it would drown them.
         `review` is for answers of a `Review`: the reviewer, and whether it was accepted. There is one to a text, so it
@@ -212,7 +212,7 @@ class Editor:
                         replace(sentence, weight=float(weight), entity_weight=float(entity_weight))
                         for sentence in sentences
                     ]
-            added = Datastore.of(sentences, datastore.own_names, network.suggester, *vectors, ids)
+            grown = weigh(trial, dict(zip(ids, sentences, strict=True)), network.suggester)
             revision = replace(
                 before,
                 sentences=before.sentences | dict(zip(ids, sentences, strict=True)),
@@ -223,7 +223,6 @@ class Editor:
             summary = (
                 f"add {count_of(len(ids), 'sentence', 'sentences')} of {document.id!r} ({labelled.coverage}){note}"
             )
-            grown = replace(concatenate([datastore, added]), vote=trial.vote)
             return self._sync.make("add", summary, change, receipt, revision, grown)
 
     def relabel(
@@ -441,7 +440,7 @@ class Editor:
         vote = fit_vote(self.model, datastore)
         if vote != datastore.vote:
             change["vote"] = vote.to_dict()
-        return replace(datastore, vote=vote)
+        return datastore.with_vote(vote)
 
     def _weight_note(self, weight: Weight, entity_weight: float = 1.0) -> str:
         """What a summary says of a weight that is given, or that no prediction hangs on."""

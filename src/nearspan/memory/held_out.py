@@ -11,13 +11,13 @@ import math
 import torch
 from torch import Tensor
 
-from nearspan.encoders.word_keys import span_keys, word_keys
 from nearspan.knn import Datastore, LeaveOneOut, log_label_sums
+from nearspan.knn.carried import reach_of
 from nearspan.model import Model
 from nearspan.spans import candidate_number, one_hot_labels
 
 MOST = 100  # spans of the same words with other labels that are looked at: those that are most like the corrected one
-SURE = 2.0  # log odds by which their labels must stay ahead: what the model has learned from is read too surely
+SURE = 3.0  # log odds by which their labels must stay ahead: what the model has learned from is read too surely
 
 
 class HeldOut:
@@ -26,10 +26,6 @@ class HeldOut:
     def __init__(self, model: Model, datastore: Datastore) -> None:
         self.model, self.datastore = model, datastore
         self._others = LeaveOneOut.of(datastore)
-        self._words = word_keys(sentence.tokens for sentence in datastore.sentences)
-        self._lengths = torch.tensor([len(sentence.words) for sentence in datastore.sentences])
-        self._begins = self._lengths.cumsum(0) - self._lengths
-        self._sentence = torch.repeat_interleave(torch.arange(len(self._lengths)), self._lengths)
 
     @torch.inference_mode()
     def room(self, row: int) -> float:
@@ -47,30 +43,39 @@ class HeldOut:
         best = scores.topk(min(MOST, len(scores)))
         rows, scores = rows[best.indices], best.values
         gold = one_hot_labels(datastore.labels[rows], datastore.further[:, rows], len(datastore.names)) > 0
-        sums = self._log_sums(rows)
+        sums = self._with_corrections(rows, self._log_sums(rows))
         right, rival = (sums.masked_fill(mask, -torch.inf).amax(1) for mask in (~gold, gold))
         left = right + torch.log1p(-(sums[:, label] - right).exp()) - scores - SURE
         return min(left[right > rival].tolist(), default=math.inf)
 
     def _same_words(self, row: int) -> Tensor:
-        """The rows of the memory's spans with the words of the one at a row, in other sentences."""
-        datastore = self.datastore
-        number, first, width = (
+        """The rows of the memory's spans that the one at a row would be compared with, in other sentences."""
+        datastore, groups = self.datastore, self._others.duplicate_group.cpu()
+        number, first, stop = (
             int(column) for column in (datastore.sentence[row], datastore.first[row], datastore.stop[row])
         )
-        width -= first
-        place = self._begins[number] + first
-        places = torch.arange(len(self._words))
-        places = places[: max(0, len(places) - width + 1)]
-        own = span_keys(self._words, place[None], place[None] + width)
-        same = places[span_keys(self._words, places, places + width) == own]
-        sentences = self._sentence[same]
-        firsts = same - self._begins[sentences]
-        groups = self._others.duplicate_group.cpu()
-        kept = (firsts + width <= self._lengths[sentences]) & (groups[sentences] != groups[number])
+        begin, end = reach_of(datastore.sentences[number], first, stop, int(datastore.labels[row]))
+        sentences, begins = datastore.word_index.find(number, begin, end)
+        firsts = begins + first - begin
+        kept = groups[sentences] != groups[number]
         sentences, firsts = sentences[kept], firsts[kept]
-        numbers = candidate_number(firsts, firsts + width, self._lengths[sentences], datastore.max_width)
+        lengths = torch.tensor([len(datastore.sentences[at].words) for at in sentences.tolist()], dtype=torch.long)
+        numbers = candidate_number(firsts, firsts + stop - first, lengths, datastore.max_width)
         return (datastore.starts.cpu()[sentences] + numbers).to(datastore.labels.device)
+
+    def _with_corrections(self, rows: Tensor, sums: Tensor) -> Tensor:
+        """The same sums [S, 1 + Y] with what spans that were corrected say of themselves, so that they stay so."""
+        datastore, carried = self.datastore, self.datastore.carried
+        if carried is None:
+            return sums
+        vote, own = datastore.vote, dict(zip(carried.rows.tolist(), carried.own.tolist(), strict=True))
+        votes = vote.label_weights(datastore.names).log()
+        for place, row in enumerate(rows.tolist()):
+            if row in own:
+                label, vector = int(datastore.labels[row]), datastore.rows(rows[place : place + 1]).float()[0]
+                score = vector @ vector / vote.temperature + own[row] + float(votes[label])
+                sums[place, label] = torch.logaddexp(sums[place, label], score)
+        return sums
 
     def _log_sums(self, rows: Tensor) -> Tensor:
         """log of the weights of each label's spans [S, 1 + Y] for the spans at some rows, their sentences left out."""

@@ -10,6 +10,7 @@ from typing import Any
 from nearspan.errors import EditError, ModelError, NearspanError
 from nearspan.io.memory_files import FILES, JOURNAL, MANIFEST, NEXT, Journal, base_of
 from nearspan.knn import AS_TRAINED, Datastore, MemorySentence, assemble_datastore
+from nearspan.knn.datastore import OF_LABELS
 from nearspan.knn.storage import NO_MEMORY, load_datastore
 from nearspan.memory import receipts
 from nearspan.memory.edits import Edit, Kind, Revision, read_document
@@ -182,7 +183,7 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
     if len({source.sentence_vectors.shape[1] for source in sources}) > 1:
         raise ModelError("the memory is damaged: its sentence vectors are of another size than those of this model")
     assembled = assemble_datastore(sources, revision.sentences, datastore.own_names, model.network.suggester)
-    return replace(assembled, forgotten=revision.forgotten, vote=revision.vote)
+    return replace(assembled, forgotten=revision.forgotten, vote=revision.vote).keep(assembled, *OF_LABELS)
 
 
 def _added(model: Model, datastore: Datastore, revision: Revision) -> list[Datastore]:

@@ -16,7 +16,8 @@ def decode(
 
     `flat`: no two share a word. `nested`: all words of the one may be words of the other, none may cross. `any`: all
     stay. `overlap` is for contiguous spans, `linked` for two of which one is discontinuous; such a span holds the
-    words of its fragments, not those between them.
+    words of its fragments, not those between them. A correction of another sentence makes a span an entity, but not
+    one that stands before others: there its probability without corrections counts.
     Several labels on one span may always stand together; only heads that give several make such spans.
 
     >>> spans = [LabelledSpan.of(0, 2, 1, 0.9), LabelledSpan.of(1, 3, 1, 0.8), LabelledSpan(((0, 1), (3, 4)), 2, 0.7)]
@@ -29,7 +30,7 @@ def decode(
         for word in (word for first, stop in fragments for word in range(first, stop)):
             at_word.setdefault(word, []).append(fragments)
     anything_goes = (overlap, linked) == ("any", "any")
-    for span in sorted(spans, key=lambda span: (-span.score, span.fragments, span.label)):
+    for span in sorted(spans, key=_rank):
         words = [word for first, stop in span.fragments for word in range(first, stop)]
         rivals = (rival for word in words for rival in at_word.get(word, ()))
         if not anything_goes and any(_clash(span.fragments, rival, overlap, linked) for rival in rivals):
@@ -38,6 +39,11 @@ def decode(
         for word in words:
             at_word.setdefault(word, []).append(span.fragments)
     return kept
+
+
+def _rank(span: LabelledSpan[int]) -> tuple[float, Fragments, int]:
+    """The place of a span among those it may clash with."""
+    return -(span.score if span.unaided is None else span.unaided), span.fragments, span.label
 
 
 def replace_entity(

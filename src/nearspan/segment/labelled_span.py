@@ -26,6 +26,7 @@ class LabelledSpan(Generic[Label]):
     score: float = 1.0  # its probability; gold spans are certain
     cosine: float | None = field(default=None, compare=False)  # with the memory's nearest entity, where that was asked
     identifier: str = field(default="", compare=False)  # of its concept, where a person has given one
+    unaided: float | None = field(default=None, compare=False)  # its probability without corrections of other sentences
 
     @classmethod
     def of(cls, first: int, stop: int, label: Label, score: float = 1.0) -> Self:

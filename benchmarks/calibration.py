@@ -2,18 +2,16 @@
 
     python benchmarks/calibration.py MODEL --dev dev.conll --test test.conll [--other ncbi=test.tsv ...] [--out x.json]
 
-The models of the records that have no `nearspan` in `test_ece` were trained with `nearspan train classifier --vectors
-glove.6B.100d.txt --set training.epochs=N` on CoNLL-2003 (8 and 22 epochs), NCBI Disease (15) and, `classifier-genia`,
-the first 7,500 sentences of GENIA (6 and 18); what nearspan did then is `temperature`.
+The models of the records are those that `benchmarks/first_ten_minutes.py CORPUS DATA --systems nearspan --keep FOLDER`
+trains.
 
 Records the calibration error (ECE, 15 bins) of predicted entities before and after, for what nearspan does (a
 temperature with offsets for labels, for texts that the memory knows, and by the distance from its nearest entity), and
 for temperature scaling, Platt scaling and isotonic regression; the ECE that scores would have by chance if entities
 were right just as often as their scores say; what precision is measured where 0.90 and 0.95 are promised, and where
 they are promised for the test data's own texts, whose labels are not looked at (`precision_for_texts`); and how well
-strangers are told: the AUROC of the distance
-to the memory between predicted entities of the test set and those of other corpora, and how many are marked. Texts are
-runs of ten sentences. Each corpus is read once.
+strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and those of other
+corpora, and how many are marked. Texts are runs of ten sentences.
 """
 
 from __future__ import annotations

@@ -703,7 +703,7 @@ def fuzz_name(fuzz: Fuzz, name: str, count: int) -> dict[str, Any]:
 
 def add_up(results: dict[str, Any]) -> dict[str, int]:
     """The counts of all names and seeds together."""
-    rows = [row for name, row in results.items() if name != "totals"]
+    rows = [row for name, row in results.items() if name not in ("totals", "note")]
     return {key: sum(row.get(key, 0) for row in rows) for key in ("inputs", "gz", *OUTCOMES)}
 
 

@@ -36,6 +36,7 @@ Weight = float | Literal["enough"]
 LIMIT = 1_000_000.0  # the most that a span is made to count for whatever is near it; and in one step
 OWN_LIMIT = 1e30  # the most that one is made to count for its own words alone
 LEAST = 2.0  # the least by which a misread span is made to count more often
+NULL_LIMIT = 400.0  # the most that a span without a label is made to count for its words elsewhere
 LEAD = 3.0  # log of how much more often than enough they count: see benchmarks/results/corrections-choices-cpu.json
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 
@@ -47,6 +48,11 @@ def check_weight(weight: float) -> None:
             f"a weight is a number above 0, or 'enough' (as much as is needed, which it is where none is given), "
             f"not {weight!r}"
         )
+
+
+def is_limited(own: float, like: float) -> bool:
+    """Whether a span counts less elsewhere than any would that counts so often in its own sentence."""
+    return like < min(own, NULL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -213,7 +219,7 @@ class _Trial:
 
     def limited(self, number: int, carried: CarriedWeights) -> tuple[str, ...]:
         """The words of a sentence that count less elsewhere than in it."""
-        return tuple(self.text(number, first, stop) for first, stop, own, like in carried if like < own)
+        return tuple(self.text(number, first, stop) for first, stop, own, like in carried if is_limited(own, like))
 
     def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:
         """Those of some sentences that are not read as they should be where their spans have the log weights [S].
@@ -325,7 +331,8 @@ def _carry(
     """How often the spans of each sentence count here and elsewhere, given the log weights [S] that are enough.
 
     They count more often than is enough, so that they have a lead: in their sentence, and elsewhere too. What took
-    little to correct counts little where other words are read surely. And they draw none of the memory's spans of the
+    little to correct counts little where other words are read surely. What is no entity counts `NULL_LIMIT` times
+    elsewhere at most, or it would take away entities that are read surely. And none draws the memory's spans of the
     same words, held out, that have another label. Where they would draw words of these very sentences, they count
     nowhere else. What is misread all the same is a failure.
     """
@@ -337,7 +344,8 @@ def _carry(
         spans = list[tuple[int, int, float, float]]()
         for row, enough in zip(rows[0][log > 0].tolist(), log[log > 0].tolist(), strict=True):
             own, room = math.exp(enough + LEAD), held_out.room(row)
-            like = math.exp(room) if room < enough + LEAD else own
+            most = own if int(datastore.labels[row]) else min(own, NULL_LIMIT)
+            like = math.exp(room) if room < math.log(most) else most
             spans.append((int(datastore.first[row]), int(datastore.stop[row]), own, like))
         carried.append(tuple(spans))
     if wrong := trial.misread_with(trial.with_carried(carried), standing):

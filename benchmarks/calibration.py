@@ -10,8 +10,8 @@ temperature with offsets for labels, for texts that the memory knows, and by the
 for temperature scaling, Platt scaling and isotonic regression; the ECE that scores would have by chance if entities
 were right just as often as their scores say; what precision is measured where 0.90 and 0.95 are promised, and where
 they are promised for the test data's own texts, whose labels are not looked at (`precision_for_texts`); and how well
-strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and those of other
-corpora, and how many are marked. Texts are runs of ten sentences.
+strangers are told: the AUROC of the distance to the memory between predicted entities of the test set and those of
+other corpora, and how many are marked. Texts are runs of ten sentences.
 """
 
 from __future__ import annotations

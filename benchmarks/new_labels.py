@@ -3,10 +3,11 @@
     python benchmarks/new_labels.py SOURCE CROSSNER --old DATA/conll2003/eng.testa --out results.json
 
 SOURCE is a trained model's folder, CROSSNER holds a folder for each domain with `train.txt` and `dev.txt`. For each
-domain and draw, sentences are taken until each label has 1, 5 or 20 examples, and once all. Beside the memory as it is
-and with its vote fitted stand NNShot and StructShot over the words' states of the same source. `--old`: the same
-sentences are once all added to the source's own memory too, and that corpus is read before and after, with
-the labels of `--old-name`; and how long `memory.add` takes until a text is read, in a copy of the folder.
+domain and draw, sentences are taken until each label has 1, 5 or 20 examples, and once all. Beside the memory as it is,
+with its vote fitted, and as `memory build` leaves it, with a metric where one is fitted (`metric`), stand NNShot and
+StructShot over the words' states of the same source. `--old`: the same sentences are once all added to the source's own
+memory too, and that corpus is read before and after, with the labels of `--old-name`; and how long `memory.add` takes
+until a text is read, in a copy of the folder.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Read:
             query = query.with_datastore(datastore)
             spans = self.model.network.predict(query, link=False)
             for number, of_sentence in zip(query.batch.ids.tolist(), spans, strict=True):
-                kept = decode(of_sentence, self.model.overlap)
+                kept = decode(of_sentence, self.model.overlap_of(datastore))
                 entities |= {(number, *each.fragments[0], datastore.names[each.label]) for each in kept}
         return entities
 
@@ -207,6 +208,7 @@ def main() -> None:
         dev = Read(model, sentences_of(texts[options.split]))
         labels = sorted({gold.label for entities in train.labelled.entities for gold in entities})
         model.datastore = None
+        model.network.head.fits_metric = False
         whole = model.build_datastore(train.labelled, labels=labels)
         for shots in options.shots:
             for seed in range(options.draws if shots else 1):
@@ -224,6 +226,13 @@ def main() -> None:
                 }
                 run["as trained"] = score(dev.gold, dev.predict(plain))
                 run["fitted"] = score(dev.gold, dev.predict(fitted))
+                began, model.network.head.fits_metric = time.process_time(), True
+                compared = model.build_datastore(train.labelled.select(chosen), labels=used)
+                run |= {
+                    "metric_seconds": round(time.process_time() - began, 2),
+                    "metric_vote": compared.vote.to_dict() | {"known": None} if compared.metric is not None else None,
+                }
+                run["metric"] = score(dev.gold, dev.predict(compared))
                 run |= tag_words(train, dev, chosen, transitions, options.powers)
                 if old is not None and not shots:
                     names = ("", *memory.own_names, *used)

@@ -17,7 +17,7 @@ class Batch:
         self.representation = EndpointMLP(settings, 8, max_width).eval()
         self.states = torch.randn(len(lengths), max(lengths), 8)
         self.candidates = enumerate_spans(torch.tensor(lengths), max_width)
-        self.bottleneck = None
+        self.bottleneck = self.metric = None
 
 
 @pytest.mark.parametrize("lengths", [[1], [3, 7, 1], [BLOCK - 1, 2 * BLOCK + 3], [BLOCK]])

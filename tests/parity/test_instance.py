@@ -293,7 +293,7 @@ def word_sums(representation, states):
     """What a datastore keeps of a sentence with these states [1, T, H]."""
     encoder = SimpleNamespace(sentence_vectors=lambda encoded: encoded.states.mean(1))
     network = SimpleNamespace(encoder=encoder, representation=representation, span_size=representation.size)
-    network.is_additive, network.eval = True, representation.eval
+    network.is_additive, network.metric, network.eval = True, None, representation.eval
     corpus = EncodedCorpus.of([states.shape[1]], {})
     query = Query(network, corpus.batch(torch.tensor([0])))
     query.__dict__["encoded"] = SimpleNamespace(states=states)  # as if the encoder had read it

@@ -43,6 +43,7 @@ class NearestSettings(Settings):
     budget_mb: int = Field(default=512, ge=1, le=10_000_000)  # the most memory that scores take at once
     tune_times: bool = False  # count the spans of entities as often, beside null, as is best on development data
     through_neighbours: bool = False  # let the gradient flow into the neighbours' vectors too
+    fit_metric: bool = False  # compare by a map in closed form where a memory has new labels alone, and reads better so
 
 
 class NearestHead(Head):
@@ -65,6 +66,7 @@ class NearestHead(Head):
         self.budget = settings.budget_mb * 2**20
         self.training_neighbours = settings.training_neighbours or settings.neighbours
         self.trains_neighbours = settings.through_neighbours
+        self.fits_metric = settings.fit_metric
 
     @property
     def tunes_times(self) -> bool:
@@ -121,6 +123,10 @@ class NearestHead(Head):
         else:
             near = (datastore, sentences, query.vectors / vote.temperature, candidates)
             probabilities = probabilities_over_sentences(*near, labels, self.budget)
+        if datastore.metric is not None:
+            scores = datastore.metric.label_scores(query.vectors, names) / vote.temperature
+            weighted = probabilities * (scores - scores.amax(1, keepdim=True)).exp()
+            probabilities = weighted / weighted.sum(1, keepdim=True)
         probabilities = vote.reweigh(probabilities, names)
         carried = datastore.carried
         rows = torch.tensor(carried.matches(query.batch, candidates) if carried is not None else (), dtype=torch.long)
@@ -189,6 +195,8 @@ class NearestHead(Head):
             rows = rows[real & (datastore.labels[rows] >= 0)]
         vector = query.vectors[row].double() / datastore.vote.temperature
         votes = datastore.vote.label_weights(datastore.names).to(rows.device).log()
+        if datastore.metric is not None:
+            votes = votes + datastore.metric.label_scores(vector[None], datastore.names)[0]
         scores = (
             similarities(datastore, vector[None], rows)[0] + datastore.offsets(rows) + votes[datastore.labels[rows]]
         )

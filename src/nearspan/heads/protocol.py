@@ -23,7 +23,7 @@ from nearspan.knn import Datastore, Pool
 from nearspan.linear import linear
 from nearspan.segment import LabelledSpan
 from nearspan.settings import Settings
-from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, SpanMeans
+from nearspan.spans import AllSpans, Bottleneck, Candidates, Representation, SpanMeans, SpanMetric
 
 
 class SpanEncoder(Protocol):
@@ -34,6 +34,7 @@ class SpanEncoder(Protocol):
     representation: Representation
     bottleneck: Bottleneck | None
     is_additive: bool  # whether span vectors, as the head reads them, are sums over the words of a span
+    metric: SpanMetric | None  # after which spans are compared with the memory, where it has one
 
 
 @dataclass(eq=False)
@@ -47,6 +48,7 @@ class Query:
     batch: Batch
     datastore: Datastore | None = None
     neighbour_sentences: Tensor | None = None  # [B, K] of the datastore, instead of those that are searched
+    compared_by: SpanMetric | None = None  # the metric after which `vectors` were made
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -74,9 +76,22 @@ class Query:
             )
         return vectors
 
+    @property
+    def metric(self) -> SpanMetric | None:
+        """After which the candidates are compared: that of the datastore or, where there is none, the network's."""
+        return self.network.metric if self.datastore is None else self.datastore.metric
+
     @cached_property
     def vectors(self) -> Tensor:
-        """The span vectors [S, H] that the head reads, in full precision."""
+        """The span vectors [S, H] that the head reads, in full precision; after the metric where there is one."""
+        self.compared_by = metric = self.metric
+        if metric is None:
+            return self.span_vectors
+        return metric.project(self.encoded, self.candidates, self.span_vectors)
+
+    @cached_property
+    def span_vectors(self) -> Tensor:
+        """The span vectors [S, H] that the network makes, in full precision, before any metric."""
         bottleneck = self.network.bottleneck
         return self.representations.float() if bottleneck is None else bottleneck.compress(self._uncompressed)
 
@@ -106,6 +121,8 @@ class Query:
         _ = self.vectors
         query = copy(self)
         query.datastore, query.neighbour_sentences = datastore, neighbour_sentences
+        if query.metric is not query.compared_by:
+            del query.__dict__["vectors"]
         return query
 
     def with_vectors(self, vectors: Tensor) -> Query:
@@ -158,6 +175,7 @@ class Head(nn.Module):
 
     Settings: ClassVar[type[Settings]]
     reads_words: ClassVar[bool] = False  # word states instead of span vectors: flat entities of any width
+    fits_metric: bool = False  # whether a memory with new labels alone is compared after a metric fitted on it
     capturable: ClassVar[bool] = False  # whether its loss never waits for the device: steps may be CUDA graphs
     multilabel: ClassVar[bool] = False  # whether a span may have several labels
     uses_datastore: ClassVar[bool] = False  # whether it compares with the training spans of a datastore

@@ -44,7 +44,7 @@ def assemble_datastore(
         vectors = torch.cat([source.vectors for source in sources if isinstance(source.vectors, Tensor)])[rows]
     kept = [sentences[number] for number in ids]
     datastore = Datastore.of(kept, labels, suggester, vectors, sentence_vectors.index_select(0, chosen), ids)
-    return datastore.with_vote(sources[0].vote)
+    return replace(datastore, metric=sources[0].metric).with_vote(sources[0].vote)
 
 
 def concatenate(sources: Sequence[Datastore]) -> Datastore:
@@ -71,6 +71,7 @@ def concatenate(sources: Sequence[Datastore]) -> Datastore:
         own_labels=own,
         forgotten=sources[0].forgotten,
         vote=sources[0].vote,
+        metric=sources[0].metric,
         **joined,
     )
     return _with_derived(datastore, sources)

@@ -22,7 +22,7 @@ from nearspan.knn.word_index import WordIndex
 from nearspan.knn.word_scan import WordScan
 from nearspan.knn.word_table import PART, WordTable
 from nearspan.segment import Fragments, LabelledSpan, digests
-from nearspan.spans import AllSpans, Candidates, WordSums, candidate_number
+from nearspan.spans import AllSpans, Candidates, SpanMetric, WordSums, candidate_number
 
 TIE = 1e-6  # cosines that differ by less are taken to be the same
 OF_WORDS = ("word_index", "sentence_marks")  # what is computed once, and the same while the sentences' words are
@@ -55,6 +55,7 @@ class Datastore:
     own_labels: int  # of these the model's own come first; the others are labels because sentences have them
     forgotten: frozenset[int] = frozenset()  # digests of training sentences whose words the encoder shall not recall
     vote: Vote = AS_TRAINED  # how spans count where labels are not those of the training
+    metric: SpanMetric | None = None  # after which the vectors were made, where all labels are new
 
     @classmethod
     def of(
@@ -316,7 +317,7 @@ class Datastore:
         moved: dict[str, Any] = {
             field.name: value.to(device)
             for field in fields(self)
-            if isinstance(value := getattr(self, field.name), Tensor | WordTable)
+            if isinstance(value := getattr(self, field.name), Tensor | WordTable | SpanMetric)
         }
         return replace(self, **moved)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nearspan.knn.datastore import Datastore
 from nearspan.knn.search import sentence_rows
@@ -44,7 +45,6 @@ def _log_sums(datastore: Datastore, vectors: Tensor, sentences: Tensor) -> Tenso
     rows, real = sentence_rows(datastore, sentences)
     rows = rows[real]
     scores = vectors @ datastore.rows(rows).float().T + datastore.offsets(rows)
-    labels, sums = datastore.labels[rows], vectors.new_full((len(vectors), count), -math.inf)
-    for label in labels[labels >= 0].unique().tolist():
-        sums[:, label] = scores[:, labels == label].logsumexp(1)
-    return sums
+    best = scores.amax(1, keepdim=True).clamp_(min=torch.finfo(scores.dtype).min)
+    one_hot = functional.one_hot(datastore.labels[rows].clamp(min=0), count).to(scores.dtype)
+    return (scores.sub_(best).exp_() @ one_hot).log() + best

@@ -135,6 +135,9 @@ class LeaveOneOut:
             for first in range(0, len(queries), PIECE):
                 piece = slice(first, first + PIECE)
                 scores = torch.addmm(offsets, queries[piece], keys)
+                if self.datastore.metric is not None and not cosine:
+                    by_label = self.datastore.metric.label_scores(queries[piece], self.datastore.names)
+                    scores += by_label[:, self.datastore.labels[rows]]
                 yield rows, piece, scores.masked_fill_((groups == group[piece, None]) | removed, -torch.inf)
             if progress is not None:
                 progress(len(rows), len(all_rows))

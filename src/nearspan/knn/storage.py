@@ -18,7 +18,7 @@ from nearspan.knn.datastore import Datastore
 from nearspan.knn.memory_sentence import MemorySentence
 from nearspan.knn.vote import AS_TRAINED, Vote
 from nearspan.knn.word_table import WordTable
-from nearspan.spans import AllSpans, WordSums
+from nearspan.spans import AllSpans, SpanMetric, WordSums
 
 NO_MEMORY = "fill one with `nearspan memory MODEL build CORPUS`"  # what to do where there is none
 
@@ -30,15 +30,18 @@ def save_datastore(datastore: Datastore, folder: Path, weights: str, built: bool
     """
     lines = (json.dumps(sentence.to_dict(), ensure_ascii=False) + "\n" for sentence in datastore.sentences)
     replace_file(folder / SENTENCES, (line.encode("utf-8") for line in lines))
+    known = {"labels": json.dumps(datastore.own_names, ensure_ascii=False)}
     tensors = {"sentence_vectors": datastore.sentence_vectors}
     if isinstance(datastore.vectors, WordTable):
         words = datastore.vectors.words()
         tensors |= {"begins": words.begins, "steps": words.steps}
     else:
         tensors["spans"] = datastore.vectors
+    if datastore.metric is not None:
+        tensors |= datastore.metric.to_tensors()
+        known["metric"] = json.dumps(datastore.metric.labels, ensure_ascii=False)
     if datastore.forgotten:
         tensors["forgotten"] = torch.tensor(sorted(datastore.forgotten))
-    known = {"labels": json.dumps(datastore.own_names, ensure_ascii=False)}
     if datastore.vote != AS_TRAINED:
         known["vote"] = json.dumps(datastore.vote.to_dict(), ensure_ascii=False)
     save_tensors(tensors, folder / VECTORS, _provenance(weights, folder / SENTENCES) | known)
@@ -61,7 +64,8 @@ def load_datastore(folder: Path, weights: str, labels: Sequence[str], suggester:
         vectors = WordSums(tensors["begins"], tensors["steps"]) if by_words else tensors["spans"]
         forgotten = frozenset(tensors["forgotten"].tolist()) if "forgotten" in tensors else frozenset()
         datastore = Datastore.of(sentences, labels, suggester, vectors, tensors["sentence_vectors"])
-        return replace(datastore, forgotten=forgotten, vote=vote)
+        metric = SpanMetric.from_tensors(tensors, json.loads(metadata.get("metric", "[]")))
+        return replace(datastore, forgotten=forgotten, vote=vote, metric=metric)
     except ModelError as error:
         raise ModelError(f"{error}. {_advice(folder)}") from error
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:

@@ -173,7 +173,7 @@ def revise_datastore(model: Model, datastore: Datastore, revision: Revision) -> 
 
     They are computed again where something else is forgotten, so that they are the same whenever that was.
     """
-    word_memory = model.network.encoder.word_memory
+    word_memory, model.network.metric = model.network.encoder.word_memory, datastore.metric
     if word_memory is not None:
         word_memory.mask_forgotten(revision.forgotten)
     try:

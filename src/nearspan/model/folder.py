@@ -77,7 +77,7 @@ def save(model: Model, path: Path, card: str, memory: bool = True) -> None:
         if card:
             replace_file(path / CARD, [card.encode("utf-8")])
         linker = model.network.fragment_linker
-        head: dict[str, Any] = {"nearspan": FORMAT, "overlap": model.overlap, "weights": weights}
+        head: dict[str, Any] = {"nearspan": FORMAT, "overlap": model.trained_overlap, "weights": weights}
         if linker is not None:
             head["linked"] = [model.trained_labels[number - 1] for number in linker.labels]
             head["linked_overlap"] = model.linked_overlap

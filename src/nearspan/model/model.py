@@ -26,14 +26,15 @@ from nearspan.losses import Vocabulary
 from nearspan.model import folder
 from nearspan.model.build import build_network
 from nearspan.model.calibration import FEWEST, Calibration, CalibrationFit, Circumstance, score_entities
-from nearspan.model.decode import Overlap
+from nearspan.model.decode import Overlap, least_overlap
 from nearspan.model.explain import explain_spans
+from nearspan.model.metric import fit_metric
 from nearspan.model.network import Network
 from nearspan.model.predict import Predictor
 from nearspan.model.span_vectors import corpus_vectors, memory_sentences
 from nearspan.model.strangers import entity_cosines
 from nearspan.model.thresholds import Threshold, thresholds_by_label
-from nearspan.model.vote import fit_vote
+from nearspan.model.vote import best_vote
 from nearspan.model.workers import predict_documents
 from nearspan.precision import usable_precision
 from nearspan.segment import LabelledSpan, Sentence, contiguous
@@ -73,7 +74,7 @@ class Model:
         self.recipe = recipe
         self.trained_labels = list(labels)  # in the order of the weights, where the head has any for them
         self.network = network.eval()
-        self.overlap = overlap
+        self.trained_overlap = overlap  # that of the memory's own sentences may be another: see `overlap`
         self.linked_overlap = linked_overlap
         self.datastore = datastore  # after the network, whose encoder masks what the datastore has forgotten
         self.strings = strings  # of the training data, for a model that classifies given spans
@@ -174,9 +175,20 @@ class Model:
     @datastore.setter
     def datastore(self, datastore: Datastore | None) -> None:
         self._datastore = datastore
+        self.overlap = self.overlap_of(datastore)
+        self.network.metric = datastore.metric if datastore is not None else None
         word_memory = self.network.encoder.word_memory
         if word_memory is not None:
             word_memory.mask_forgotten(datastore.forgotten if datastore is not None else frozenset())
+
+    def overlap_of(self, datastore: Datastore | None) -> Overlap:
+        """How contiguous entities may overlap: as in training or, where a memory has new labels alone, as in it."""
+        if datastore is None or self.recipe.decoding.overlap != "auto":
+            return self.trained_overlap
+        trained, entities = set(self.trained_labels), [sentence.entities for sentence in datastore.sentences]
+        if not any(entities) or any(gold.label in trained for each in entities for gold in each):
+            return self.trained_overlap
+        return least_overlap([gold.fragments for gold in contiguous(each)] for each in entities)
 
     def review(self, texts: Iterable[Document | str], *, lease: float = 600.0, weight: Weight = "enough") -> Review:
         """Texts to be answered by people, those first whose answers teach most; answers go into the memory.
@@ -409,6 +421,7 @@ class Model:
         Its own labels are `labels` from now on, where these are given.
         """
         corpus = corpus or self.encode(labelled.sentences, labelled.entities)
+        self.network.metric = None  # the old memory's
         vectors = self.span_vectors(corpus)
         datastore = Datastore.of(
             memory_sentences(labelled), self.own_labels if labels is None else labels, self.network.suggester, *vectors
@@ -416,7 +429,8 @@ class Model:
         if self.datastore is not None:  # forgotten for good
             kept = self.datastore.vote.of_known()
             datastore = replace(datastore, forgotten=self.datastore.forgotten, vote=kept)
-        self.datastore = datastore = replace(datastore, vote=fit_vote(self, datastore))
+        vote, score = best_vote(self, datastore)
+        self.datastore = datastore = fit_metric(self, replace(datastore, vote=vote), corpus, score)
         return datastore
 
     def refresh_datastore(self, corpus: EncodedCorpus) -> None:

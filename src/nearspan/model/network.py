@@ -24,6 +24,7 @@ from nearspan.spans import (
     GoldFragments,
     Representation,
     SpanLabels,
+    SpanMetric,
 )
 
 
@@ -62,6 +63,7 @@ class Network(nn.Module):
         super().__init__()
         self.precision: Precision = "float32"  # of prediction
         self.span_scores: Callable[[Query], Tensor] | None = None  # what computes P(y|s) instead of the head
+        self.metric: SpanMetric | None = None  # of the memory, after which spans are compared with it
         self.encoder = encoder
         self.suggester = suggester
         self.representation = representation
@@ -187,7 +189,7 @@ class Network(nn.Module):
                 sentence += [LabelledSpan(span.fragments, span.label, span.score * weight) for span in wide]
         if self.fragment_linker is None or not links:
             return spans
-        linked = self.fragment_linker.link(query.vectors, query.candidates)
+        linked = self.fragment_linker.link(query.span_vectors, query.candidates)
         return [contiguous + more for contiguous, more in zip(spans, linked, strict=True)]
 
     def forward(

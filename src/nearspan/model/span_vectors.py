@@ -31,14 +31,16 @@ def corpus_vectors(
 ) -> tuple[Tensor | WordSums, Tensor]:
     """Vectors of all candidate spans [N, H] or of their words, and unit vectors [M, E] of all sentences.
 
-    Those of spans are in half precision: there are many. Where `queries` of the corpus are
-    given, what the encoder made of them stays with them.
+    Those of spans are in half precision, as there are many, unless a metric makes them small. Where `queries` of the
+    corpus are given, what the encoder made of them stays with them.
     """
     network.eval()
-    device, is_additive = corpus.first.device, network.is_additive
+    metric, device = network.metric, corpus.first.device
+    is_additive = network.is_additive and metric is None
     counts = corpus.lengths if is_additive else network.suggester.count(corpus)
     starts = (counts.cumsum(0) - counts).to(device)
-    size, dtype = network.span_size, torch.float32 if is_additive else torch.float16
+    size = network.span_size if metric is None else metric.size
+    dtype = torch.float32 if is_additive or metric is not None else torch.float16
     vectors = torch.zeros(int(counts.sum()), size, dtype=dtype, device=device)
     begins = vectors.new_empty(1, size)
     sentence_vectors = torch.empty(len(corpus.lengths), 0, device=device)
@@ -53,7 +55,7 @@ def corpus_vectors(
         if not is_additive:
             candidates = query.candidates
             rows = starts[batch.ids.to(device)][candidates.sentence] + candidates.number
-            vectors[rows] = query.vectors.half()
+            vectors[rows] = query.vectors.to(dtype)
             continue
         ends, rows = network.representation.end_sums(query.encoded.states), batch.rows[batch.mask]
         if ends.shared is not None:  # all spans begin with c: step(t) = left(t) + right(t) - c

@@ -26,18 +26,23 @@ MORE = 1.25  # times as many sentences as it was fitted on, and a vote is fitted
 LOSS = 0.002  # of F1 that labels which training knew may lose
 
 
-@torch.inference_mode()
 def fit_vote(model: Model, datastore: Datastore) -> Vote:
     """How the spans of a datastore should count, so that its sentences are read right, each by the others.
 
     Labels that training knew keep their weight and, where the datastore has any, its temperature and number of
     neighbours.
     """
+    return best_vote(model, datastore)[0]
+
+
+@torch.inference_mode()
+def best_vote(model: Model, datastore: Datastore) -> tuple[Vote, float]:
+    """The vote that `fit_vote` gives, and the F1 of the sentences with new labels; 0 where there is nothing to fit."""
     known, as_trained = frozenset(model.trained_labels), datastore.vote.of_known()
     kinds = [{entity.label for entity in sentence.entities} for sentence in datastore.sentences]
     new = [place for place, labels in enumerate(kinds) if labels - known]
     if len({datastore.sentences[place].text for place in new}) < 2 or not model.network.head.open_labels:
-        return as_trained
+        return as_trained, 0.0
     chance = random.Random(0)
     old = [place for place, labels in enumerate(kinds) if labels & known and not labels - known]
     places = [sorted(chance.sample(part, min(MOST, len(part)))) for part in (new, old)]
@@ -45,9 +50,9 @@ def fit_vote(model: Model, datastore: Datastore) -> Vote:
     fit = _Fit(model, datastore, *places)
     if old:
         return fit.best(replace(plain, times=times) for times in TIMES)
-    vote = fit.best(replace(plain, temperature=each, times=times) for each in TEMPERATURES for times in TIMES)
+    vote, score = fit.best(replace(plain, temperature=each, times=times) for each in TEMPERATURES for times in TIMES)
     if model.network.head.search != "nearest":
-        return vote
+        return vote, score
     counts = [count for count in NEIGHBOURS if count < len(datastore.sentences)]
     return fit.best([vote, *(replace(vote, neighbours=each, times=times) for each in counts for times in TIMES)])
 
@@ -65,6 +70,7 @@ class _Fit:
 
     def __init__(self, model: Model, datastore: Datastore, new: Sequence[int], old: Sequence[int]) -> None:
         self.model, self.new, self.old = model, new, old
+        self.overlap = model.overlap_of(datastore)
         self.datastore = replace(datastore, vote=datastore.vote.of_known())
         self.places = torch.tensor([*new, *old])
         counts, starts = datastore.counts[self.places].tolist(), datastore.starts[self.places].tolist()
@@ -75,8 +81,8 @@ class _Fit:
         self.sums: dict[tuple[float, int], list[Tensor]] = {}
         self._drop_nulls()
 
-    def best(self, votes: Iterable[Vote]) -> Vote:
-        """The vote by which most is read right; of equal ones the first.
+    def best(self, votes: Iterable[Vote]) -> tuple[Vote, float]:
+        """The vote by which most is read right, and its F1; of equal ones the first.
 
         Sentences with labels that training knew may lose a little, compared with the first one.
         """
@@ -88,7 +94,7 @@ class _Fit:
             score = self._f1(predictions, self.new)
             if score > highest and old >= least:
                 chosen, highest = vote, score
-        return chosen
+        return chosen, max(highest, 0.0)
 
     def _gold(self, place: int) -> dict[Fragments, set[str]]:
         """The labels of a sentence's entities; "" for those whose label no other sentence has: any is right there."""
@@ -124,7 +130,7 @@ class _Fit:
         spans: dict[int, list[LabelledSpan[int]]] = {number: [] for number in self.gold}
         for number, *values in zip(*(each.tolist() for each in columns), strict=True):
             spans[number].append(LabelledSpan.of(*values))
-        return {number: decode(each, self.model.overlap) for number, each in spans.items()}
+        return {number: decode(each, self.overlap) for number, each in spans.items()}
 
     def _sum_up(self, vote: Vote) -> list[Tensor]:
         """log of the weights of each label's spans for the spans of each sentence, the sentence itself left out."""
@@ -138,7 +144,12 @@ class _Fit:
             return list((probabilities.log() + totals[:, None]).split(sizes.tolist()))
         count = vote.neighbours or head.settings.neighbours
         near = others.nearest_sentences(datastore.sentence_vectors[self.places], groups, count)
-        return log_label_sums(datastore, [each / vote.temperature for each in vectors], near)
+        queries = [each / vote.temperature for each in vectors]
+        sums = log_label_sums(datastore, queries, near)
+        if datastore.metric is None:
+            return sums
+        by_label = [datastore.metric.label_scores(each, datastore.names) for each in queries]
+        return [each + more for each, more in zip(sums, by_label, strict=True)]
 
     def _drop_nulls(self) -> None:
         """Ask no more about spans that are null with any vote: most are."""

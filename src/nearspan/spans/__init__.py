@@ -9,6 +9,7 @@ from nearspan.spans.fragments import BatchFragments, GoldFragments
 from nearspan.spans.given_spans import GivenEntities
 from nearspan.spans.labelled_sentences import LabelledSentences
 from nearspan.spans.lstm_minus import LstmMinus
+from nearspan.spans.metric import SpanMetric
 from nearspan.spans.pooling import Pooling
 from nearspan.spans.reachability import CandidateRules, align_to_candidates
 from nearspan.spans.representation import Representation, WordEnds
@@ -40,6 +41,7 @@ __all__ = [
     "SpanBiLSTM",
     "SpanLabels",
     "SpanMeans",
+    "SpanMetric",
     "SpanTransformer",
     "StringMajority",
     "SuggesterSettings",

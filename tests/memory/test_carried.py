@@ -118,3 +118,10 @@ def test_training_is_due_when_there_are_many_corrections(editor):
     assert edit.receipt[-1] == editor.training_due
     editor.undo()
     assert editor.training_due == ""
+
+
+def test_what_is_known_of_the_memorys_words_is_kept_from_one_correction_to_the_next(editor):
+    editor.add(nearspan.markup("Zoe lives in [Zed](PLACE)", id="new"))
+    assert "word_index" in editor.model.datastore.__dict__
+    editor.relabel(12, Span.of(13, 16), "PERSON")
+    assert "word_index" in editor.model.datastore.__dict__

@@ -4,7 +4,8 @@ import pytest
 
 from nearspan.knn import MemorySentence
 from nearspan.memory.receipts import training_due, training_due_lines, weights_found
-from nearspan.memory.reweight import Outcome
+from nearspan.memory.reweight import Outcome, limited_spans
+from nearspan.segment import LabelledSpan
 
 PLAIN = MemorySentence("a", 0, "Oslo", ((0, 4),), ())
 CARRIED = MemorySentence("a", 0, "Oslo", ((0, 4),), (), carried=((0, 1, 9.0, 9.0),))
@@ -48,3 +49,11 @@ def test_a_receipt_says_what_counts_less_elsewhere():
         "sentence 7: elsewhere 'Oslo' counts less than here, so that the same words in the memory keep their other "
         "labels",
     ]
+
+
+@pytest.mark.parametrize(("label", "like", "limited"), [("DRUG", 500.0, True), ("", 500.0, False), ("", 300.0, True)])
+def test_what_counts_less_elsewhere_than_others_would_is_limited(label: str, like: float, limited: bool):
+    carried = ((0, 1, 20_000.0, like),)
+    entities = (LabelledSpan.of(0, 1, label),) if label else ()
+    sentence = MemorySentence("d", 0, "Zed", ((0, 3),), entities, carried=carried)
+    assert limited_spans(sentence, carried) == [(0, 1)] * limited

@@ -197,6 +197,9 @@ def test_a_promise_is_made_for_texts_that_nobody_has_labelled():
     assert (choice.threshold, choice.precision, choice.recall, choice.entities) == (0.9, 1.0, 0.6, 150)
     with pytest.raises(ConfigError, match=r"no threshold keeps a `target_precision` of 0.995"):
         expected_threshold([0.99] * 50, 0.995)
+    for few in (texts[:19], [Document("nothing")]):
+        with pytest.raises(ConfigError, match="for texts with 20 predicted entities at least"):
+            fit.threshold_for(0.94, few)
 
 
 def test_the_memory_knows_texts_whatever_their_case(model: Model):

@@ -306,6 +306,12 @@ def test_set_up_refuses_labels_of_which_the_model_can_have_none(studio, service,
     assert "DATE, ROLE" in answer.json()["error"]
 
 
+def test_a_model_without_a_memory_can_remember_no_new_label(service, monkeypatch):
+    assert service.may_remember("DATE")
+    monkeypatch.setattr(service._model, "datastore", None)
+    assert not service.may_remember("DATE")
+
+
 def test_a_label_that_the_model_cannot_have_is_said_and_the_rest_is_remembered(studio, service, monkeypatch, caplog):
     monkeypatch.setattr(service._model.network.head, "open_labels", False)
     assert "DATE" in save_new_label(studio)["problems"][0]

@@ -56,7 +56,7 @@ def calibrate(
         logger.warning("the thresholds that the model had are dropped: they were for other scores")
     choice = None
     if target_precision is not None:
-        choice = fit.threshold_for(target_precision, loaded.pipe(options.read_texts(texts)) if texts else ())
+        choice = fit.threshold_for(target_precision, loaded.pipe(options.read_texts(texts)) if texts else None)
     if choice is not None and save_threshold:
         loaded.set_threshold(choice.threshold)
         loaded.save_calibration()

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from nearspan.document import count_of
 from nearspan.knn import MemorySentence, Vote
-from nearspan.memory.reweight import Outcome, is_limited
+from nearspan.memory.reweight import Outcome, limited_spans
 
 FEWEST = 20  # corrections, or limited ones, after which training again is due
 SHARE = 0.01  # of the memory's sentences that are corrections, likewise
@@ -101,7 +101,7 @@ def training_due(sentences: Iterable[MemorySentence]) -> str:
     for sentence in sentences:
         total += 1
         corrected += bool(sentence.carried)
-        limited += any(is_limited(own, like) for *_, own, like in sentence.carried)
+        limited += bool(limited_spans(sentence, sentence.carried))
     reasons = []
     if corrected >= max(FEWEST, SHARE * total):
         reasons.append(f"{corrected:,} of {total:,} sentences are corrections that the model would misread")

@@ -50,9 +50,14 @@ def check_weight(weight: float) -> None:
         )
 
 
-def is_limited(own: float, like: float) -> bool:
-    """Whether a span counts less elsewhere than any would that counts so often in its own sentence."""
-    return like < min(own, NULL_LIMIT)
+def limited_spans(sentence: MemorySentence, carried: CarriedWeights) -> list[tuple[int, int]]:
+    """The carried spans of a sentence that count less elsewhere than others would, so as not to draw the same words."""
+    entities = {gold.fragments for gold in sentence.entities}
+    return [
+        (first, stop)
+        for first, stop, own, like in carried
+        if like < (own if ((first, stop),) in entities else min(own, NULL_LIMIT))
+    ]
 
 
 @dataclass(frozen=True)
@@ -218,8 +223,8 @@ class _Trial:
         return sentence.span(first, len(sentence.words) if stop is None else stop).text(sentence.text)
 
     def limited(self, number: int, carried: CarriedWeights) -> tuple[str, ...]:
-        """The words of a sentence that count less elsewhere than in it."""
-        return tuple(self.text(number, first, stop) for first, stop, own, like in carried if is_limited(own, like))
+        """The words of a sentence that count less elsewhere than others would."""
+        return tuple(self.text(number, *place) for place in limited_spans(self.remembered[number], carried))
 
     def misread(self, weights: Sequence[Tensor], checked: Collection[int]) -> dict[int, Tensor]:
         """Those of some sentences that are not read as they should be where their spans have the log weights [S].
@@ -300,7 +305,7 @@ class _Trial:
         names = ", ".join(repr(words.span(first, stop).text(words.document.text)) for first, stop in places)
         if not names:
             return "this model cannot say so of all its entities at once: of those that overlap it keeps the likeliest"
-        return f"not even {self.limit:,g} times are enough for {names}"
+        return f"not even {self.limit:,.10g} times are enough for {names}"
 
 
 @dataclass(eq=False)
@@ -336,9 +341,10 @@ def _carry(
     same words, held out, that have another label. Where they would draw words of these very sentences, they count
     nowhere else. What is misread all the same is a failure.
     """
-    datastore = trial.with_carried(trial.in_sentences(logs))
     if not any(bool(log.any()) for log in logs):
         return [()] * len(logs)
+    _ = trial.datastore.word_index  # computed here it is kept with an edit, and the next one has it
+    datastore = trial.with_carried(trial.in_sentences(logs))
     held_out, carried = HeldOut(trial.model, datastore), list[CarriedWeights]()
     for rows, log in zip(trial.rows, logs, strict=True):
         spans = list[tuple[int, int, float, float]]()

@@ -244,15 +244,15 @@ class CalibrationFit:
         """The calibration error of scores that were fitted to other entities of the documents, by cross-validation."""
         return expected_calibration_error(cross_validate(self.before, self.circumstances))
 
-    def threshold_for(self, precision: float, texts: Iterable[Document] = ()) -> ThresholdChoice:
+    def threshold_for(self, precision: float, texts: Iterable[Document] | None = None) -> ThresholdChoice:
         """The lowest threshold that keeps a precision on the documents, also if half of what is predicted were new.
 
         Others may hold more texts that are new to the memory, and what is new is wrong more often. With `texts` of the
         kind that the threshold is for, as the calibrated model has annotated them, it is the lowest above which the
         mean score of their entities is the precision: nobody has to label them, and scores know what is new in them.
         """
-        scores = [entity.score for document in texts for entity in document.entities if entity.score is not None]
-        if scores:
+        if texts is not None:
+            scores = [entity.score for document in texts for entity in document.entities if entity.score is not None]
             threshold = expected_threshold(scores, precision)
             return ThresholdChoice.of(self.after, self.gold, precision, threshold)
         new = [circumstance.called in ("other", "new") for circumstance in self.circumstances]

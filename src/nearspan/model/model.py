@@ -356,8 +356,8 @@ class Model:
             fit = model.calibrate("dev.conll")
             model.save_calibration()
 
-        Which entities are found stays the same, and so does their order by score. Entities far from all that the memory
-        holds are marked as strangers from now on. Thresholds go, as they were for other scores.
+        Which entities are found stays the same. Entities far from all that the memory holds are marked as strangers
+        from now on. Thresholds go, as they were for other scores.
         """
         gold = as_documents(documents).documents
         plain = copy(self)

@@ -84,6 +84,11 @@ def expected_threshold(scores: Sequence[float], target: float) -> float:
     >>> expected_threshold([0.99] * 20 + [0.8] * 10, 0.95)
     0.9
     """
+    if len(scores) < FEWEST:
+        raise ConfigError(
+            f"a `target_precision` is promised for texts with {FEWEST} predicted entities at least, and there are "
+            f"{len(scores)}: give more texts"
+        )
     values = np.array(scores, dtype=np.float64)
     return _lowest_threshold(values, values, np.ones(len(values)), target)
 

@@ -103,7 +103,8 @@ class Service:
 
     def may_remember(self, label: str) -> bool:
         """Whether an entity with a label can be remembered: the model knows it, or can have it as a new one."""
-        return label in self.labels or can_have_label(self._model, label)
+        model = self._model
+        return label in self.labels or (model.datastore is not None and can_have_label(model, label))
 
     def describe(self) -> dict[str, Any]:
         """What is served, without asking the model's thread."""

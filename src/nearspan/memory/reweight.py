@@ -36,8 +36,8 @@ Weight = float | Literal["enough"]
 LIMIT = 1_000_000.0  # the most that a span is made to count for whatever is near it; and in one step
 OWN_LIMIT = 1e30  # the most that one is made to count for its own words alone
 LEAST = 2.0  # the least by which a misread span is made to count more often
-NULL_LIMIT = 400.0  # the most that a span without a label is made to count for its words elsewhere
-LEAD = 3.0  # log of how much more often than enough they count: see benchmarks/results/corrections-choices-cpu.json
+NULL_LIMIT = 100.0  # the most that a span without a label is made to count for its words elsewhere
+LEAD = 2.0  # log of how much more often than enough they count: see benchmarks/results/corrections-choices-cpu.json
 STEPS = 4  # of bisection, by which the weights that are enough are lowered again
 
 

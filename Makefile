@@ -25,9 +25,9 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 demo: setup
 	$(BIN)/nearspan demo
 
-# one thread a worker: several that share cores spend their time waiting for each other
+# one thread a worker: several that share cores spend their time waiting for each other; who is done takes over from others
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) tests src
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests src
 
 test-floor:
 	$(MAKE) test VENV=.venv-floor CONSTRAINTS=constraints-floor.txt EXTRA=test

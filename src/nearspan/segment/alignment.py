@@ -35,8 +35,8 @@ def align(sentences: Sequence[Sentence], entities: Iterable[Entity]) -> Alignmen
     >>> from nearspan.segment.sentences import split
     >>> document = Document("Ann left Oslo.", (Entity.of(0, 3, "PER"), Entity.of(9, 12, "LOC")))
     >>> alignment = align(split(document), document.entities)
-    >>> alignment.golds
-    [[LabelledSpan(fragments=((0, 1),), label='PER', score=1.0, cosine=None, identifier='')]]
+    >>> [[(gold.fragments, gold.label) for gold in golds] for golds in alignment.golds]
+    [[(((0, 1),), 'PER')]]
     >>> [reason for entity, reason in alignment.unreachable]
     ['misaligned']
     """
